@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"path/filepath"
@@ -9,15 +8,13 @@ import (
 	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
-
-	"persia/sandbox/state"
 )
 
 // cli is the toolchain's Pulumi CLI. It skips calls whose answer is known or not needed,
 // since each takes at least a quarter of a second.
 type cli struct {
 	auto.PulumiCommand
-	stack state.Stack
+	stack State
 	// noOutputs and noHistory skip the calls that the Automation API makes after an update: for the
 	// outputs, twice, and for the history.
 	noOutputs, noHistory bool
@@ -28,7 +25,7 @@ var foundCLIs sync.Map
 
 // findCLI returns the CLI at a path, after the Automation API has checked its version. That runs the CLI, so
 // a process does it once.
-func findCLI(executable string, stack state.Stack) (*cli, error) {
+func findCLI(executable string, stack State) (*cli, error) {
 	if found, ok := foundCLIs.Load(executable); ok {
 		return &cli{PulumiCommand: found.(auto.PulumiCommand), stack: stack}, nil
 	}
@@ -55,21 +52,5 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, stdout, stde
 	case slices.Equal(command, []string{"stack", "history"}) && c.noHistory:
 		return "[]", "", 0, nil
 	}
-	quiet := make([]io.Writer, len(stderr))
-	for i, w := range stderr {
-		quiet[i] = withoutLogin{w}
-	}
-	return c.PulumiCommand.Run(ctx, dir, stdin, stdout, quiet, env, args...)
-}
-
-// withoutLogin drops the CLI's line about its login to the state service, which reads as if
-// the user needed an account.
-type withoutLogin struct{ io.Writer }
-
-func (w withoutLogin) Write(text []byte) (int, error) {
-	const login = "Logging in using access token from PULUMI_ACCESS_TOKEN\n"
-	if _, err := w.Writer.Write(bytes.Replace(text, []byte(login), nil, 1)); err != nil {
-		return 0, err
-	}
-	return len(text), nil
+	return c.PulumiCommand.Run(ctx, dir, stdin, stdout, stderr, env, args...)
 }

@@ -3,16 +3,12 @@ package sandbox
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"persia/sandbox/state"
 )
 
 // called is a CLI that repeats its arguments.
@@ -39,10 +35,9 @@ func TestCLI(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			stack := state.InFolder(t.TempDir(), "persia", "dev")
+			stack := State{t.TempDir(), "dev"}
 			if test.exists {
-				require.NoError(t, os.MkdirAll(string(stack), 0o700))
-				require.NoError(t, os.WriteFile(filepath.Join(string(stack), "stack.json"), []byte("{}"), 0o600))
+				write(t, stack.File(), "{}")
 			}
 			c := &cli{PulumiCommand: called{}, stack: stack, noOutputs: test.noResult, noHistory: test.noResult}
 			got, _, _, err := c.Run(t.Context(), "", nil, nil, nil, nil, strings.Fields(test.command)...)
@@ -50,19 +45,4 @@ func TestCLI(t *testing.T) {
 			assert.Equal(t, test.want, got)
 		})
 	}
-}
-
-// speaking is a CLI that logs in first.
-type speaking struct{ auto.PulumiCommand }
-
-func (speaking) Run(_ context.Context, _ string, _ io.Reader, _, stderr []io.Writer, _ []string, _ ...string) (string, string, int, error) {
-	_, err := io.WriteString(stderr[0], "Logging in using access token from PULUMI_ACCESS_TOKEN\nwarning: shown\n")
-	return "", "", 0, err
-}
-
-func TestCLILogsInQuietly(t *testing.T) {
-	var shown strings.Builder
-	_, _, _, err := (&cli{PulumiCommand: speaking{}}).Run(t.Context(), "", nil, nil, []io.Writer{&shown}, nil, "preview")
-	require.NoError(t, err)
-	assert.Equal(t, "warning: shown\n", shown.String())
 }

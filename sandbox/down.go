@@ -28,11 +28,11 @@ func (s *Sandbox) Down(ctx context.Context) error {
 		return err
 	}
 	defer unlock()
-	resources, err := s.state().HasResources()
+	resources, pending, err := s.State().Resources()
 	if err != nil {
 		return err
 	}
-	if resources {
+	if resources+pending > 0 {
 		lost, err := s.startOrReplace(ctx)
 		if err != nil {
 			return err
@@ -104,22 +104,14 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 // forgetKubernetes removes the Kubernetes provider and all resources that depend on it from the
 // state, as an operator does whose cluster is gone.
 func (e *engine) forgetKubernetes(ctx context.Context) error {
-	if underWay, err := e.sandbox.state().UnderWay(); err != nil {
+	if err := e.endUpdate(ctx); err != nil {
 		return err
-	} else if underWay {
-		if err := e.stack.Cancel(ctx); err != nil {
-			return fmt.Errorf("end the update of a killed command: %w", err)
-		}
 	}
 	_, deployment, err := e.export(ctx)
 	if err != nil {
 		return err
 	}
-	resources, err := deployment.Resources()
-	if err != nil {
-		return err
-	}
-	for _, r := range resources {
+	for _, r := range deployment.Resources {
 		if r.URN.Type() != "pulumi:providers:kubernetes" {
 			continue
 		}

@@ -17,7 +17,6 @@ import (
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/kubeprovider"
 	"persia/sandbox/provider"
-	"persia/sandbox/state"
 )
 
 // The versions of the program's SDKs, with which the providers identify themselves.
@@ -26,7 +25,7 @@ const (
 	kubernetesVersion = "4.30.0"
 )
 
-// engine runs one command of the Pulumi CLI, with its providers and its state service.
+// engine runs one command of the Pulumi CLI, with its providers.
 type engine struct {
 	sandbox *Sandbox
 	cli     *cli
@@ -34,18 +33,12 @@ type engine struct {
 	cloud   *gcp.Provider
 	// stop ends the servers of the providers.
 	stop context.CancelFunc
-	// service is nil if it could not be started.
-	service *state.Service
 }
 
-// close ends the providers and the state service after the CLI has ended.
+// close ends the providers after the CLI has ended.
 func (e *engine) close() error {
 	e.stop()
-	err := e.cloud.Close()
-	if e.service != nil {
-		err = errors.Join(err, e.service.Close())
-	}
-	return err
+	return e.cloud.Close()
 }
 
 // run runs one operation on an engine.
@@ -89,7 +82,7 @@ func brief(err error) error {
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	// The CLI takes a quarter of a second to print its version.
-	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Pulumi, s.state()) })
+	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Pulumi, s.State()) })
 	go func() { _, _ = foundCLI() }()
 	project, err := s.source.copyTo(s.path("project"))
 	if err != nil {
@@ -129,13 +122,10 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{sandbox: s, cloud: cloud, stop: cancel}
-	service, err := state.Start(ctx, s.options.Tools.PulumiState, s.path("state"), s.options.Out)
-	cli, cliErr := foundCLI()
-	e.service, e.cli = service, cli
-	if err := errors.Join(err, cliErr); err != nil {
+	if e.cli, err = foundCLI(); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
-	if e.stack, err = s.selectStack(ctx, project, cli, providers, service); err != nil {
+	if e.stack, err = s.selectStack(ctx, project, e.cli, providers); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
@@ -167,9 +157,12 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	return fmt.Sprintf("%s,kubernetes:%d", addresses, kube.Port()), nil
 }
 
-func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string, service *state.Service) (auto.Stack, error) {
+func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string) (auto.Stack, error) {
 	passphrase, err := s.passphrase()
 	if err != nil {
+		return auto.Stack{}, err
+	}
+	if err := os.MkdirAll(s.State().dir, 0o700); err != nil {
 		return auto.Stack{}, err
 	}
 	path := []string{s.bin(), filepath.Dir(s.options.Tools.Pulumi), os.Getenv("PATH")}
@@ -181,12 +174,12 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 		auto.SecretsProvider("passphrase"),
 		auto.EnvVars(map[string]string{
 			"PATH":                     strings.Join(path, string(os.PathListSeparator)),
-			"PULUMI_BACKEND_URL":       service.URL,
-			"PULUMI_ACCESS_TOKEN":      service.Token,
+			"PULUMI_BACKEND_URL":       s.State().url(),
 			"PULUMI_CONFIG_PASSPHRASE": passphrase,
 			"PULUMI_DEBUG_PROVIDERS":   providers,
 			"PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
 			"PULUMI_SKIP_UPDATE_CHECK":                    "true",
+			"PULUMI_DISABLE_CHECKPOINT_BACKUPS":           "true",
 			"PULUMI_SUPPRESS_COPILOT_LINK":                "true",
 			// With the default, the engine spends a quarter of its time on garbage.
 			"GOGC": "400",
@@ -206,14 +199,10 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 func (e *engine) checkUnprotected(ctx context.Context) error {
 	_, deployment, err := e.export(ctx)
 	if err != nil {
-		return fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
-	}
-	resources, err := deployment.Resources()
-	if err != nil {
-		return fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+		return err
 	}
 	var names []string
-	for _, r := range resources {
+	for _, r := range deployment.Resources {
 		if r.Protect {
 			names = append(names, string(r.URN.Type().Name())+" "+r.URN.Name())
 		}

@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
 	"k8s.io/client-go/rest"
-
-	"persia/sandbox/state"
 )
 
 // folder has the paths of the files of a stack's sandbox.
@@ -37,10 +35,8 @@ func (f folder) path(elements ...string) string {
 // stacks. It exists while there are any.
 func (f folder) storage() string { return filepath.Join(f.dir, "storage") }
 
-// state returns the stack's folder in the state service's.
-func (f folder) state() state.Stack {
-	return state.InFolder(f.path("state"), "persia", f.stack)
-}
+// State returns the state of the stack.
+func (f folder) State() State { return State{f.path("state"), f.stack} }
 
 // realNode returns the file that names the real node's pool.
 func (f folder) realNode() string { return f.path("real-node.json") }

@@ -81,11 +81,6 @@ func TestNodeOfOtherImagesIsAnother(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-}
-
 func date(t *testing.T, path string, at time.Time) {
 	t.Helper()
 	require.NoError(t, os.Chtimes(path, at, at))

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,44 +14,41 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
 	"persia/sandbox/kubeprovider"
-	"persia/sandbox/kubeprovider/object"
-	"persia/sandbox/state"
 )
 
 // recover clears the rest of a killed command: its update, and the operations with an unknown end.
-// The caller holds the sandbox's lock, so the command that began the update is dead, or has lost
-// the service that stores its state.
+// The caller holds the sandbox's lock, so the command that began the update is dead.
 //
 // It does the steps of docs/guides/operations.md for an operator: it waits for objects whose
-// deletion has begun, and takes objects whose creation was interrupted into the state, as pulumi
-// refresh --import-pending-creates does, because the provider refuses to create them again.
+// deletion has begun, and takes resources whose creation was interrupted into the state, because the
+// providers refuse to create them again.
 func (e *engine) recover(ctx context.Context) error {
 	if err := e.cloud.Resume(ctx); err != nil {
 		return err
 	}
-	underWay, err := e.sandbox.state().UnderWay()
-	if err != nil {
-		return err
-	}
+	state := e.sandbox.State()
+	underWay := len(state.Locks()) > 0
 	// A recovery may have been killed after it had ended the update.
-	pending, err := e.sandbox.state().Pending()
+	_, pending, err := state.Resources()
 	if err != nil {
 		return err
 	}
-	deletesFailed, err := e.sandbox.state().DeletesFailed()
-	if err != nil || !underWay && !pending && !deletesFailed {
+	deletesFailed, err := state.deletesFailed()
+	if err != nil || !underWay && pending == 0 && !deletesFailed {
 		return err
 	}
 	fmt.Fprintf(e.sandbox.options.Out, "an earlier command was interrupted: reading what exists before going on\n")
-	if underWay {
-		if err := e.stack.Cancel(ctx); err != nil {
-			return fmt.Errorf("end the update of a killed command: %w", err)
-		}
-	}
-	if err := e.awaitDeletes(ctx); err != nil {
+	if err := e.endUpdate(ctx); err != nil {
 		return err
 	}
-	if err := e.importCreates(ctx); err != nil {
+	exported, deployment, err := e.export(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.awaitDeletes(ctx, deployment); err != nil {
+		return err
+	}
+	if err := e.importCreates(ctx, exported, deployment); err != nil {
 		return fmt.Errorf("state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
 	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
@@ -58,24 +56,31 @@ func (e *engine) recover(ctx context.Context) error {
 	return err
 }
 
+// endUpdate ends the update of a killed command, if there is one.
+func (e *engine) endUpdate(ctx context.Context) error {
+	state := e.sandbox.State()
+	if len(state.Locks()) == 0 {
+		return nil
+	}
+	if err := errors.Join(state.endCLI(ctx, e.sandbox.options.Tools.Pulumi), e.stack.Cancel(ctx)); err != nil {
+		return fmt.Errorf("end the update of a killed command: %w", err)
+	}
+	return nil
+}
+
 // awaitDeletes waits for the objects that Kubernetes still deletes. A refresh would find them, and
 // the next up would treat them as objects that stay.
-func (e *engine) awaitDeletes(ctx context.Context) error {
-	_, deployment, err := e.export(ctx)
-	if err != nil {
-		return err
-	}
-	resources, err := deployment.Resources()
-	if err != nil {
-		return err
-	}
-	objects := slices.DeleteFunc(resources, func(r state.Resource) bool { return !r.IsObject() })
+func (e *engine) awaitDeletes(ctx context.Context, deployment *apitype.DeploymentV3) error {
+	objects := slices.DeleteFunc(slices.Clone(deployment.Resources), func(r apitype.ResourceV3) bool {
+		return r.ID == "" || r.URN.Type().Package() != "kubernetes"
+	})
 	if len(objects) == 0 {
 		return nil
 	}
 	return withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
 		for _, o := range objects {
-			request := plugin.DeleteRequest{URN: o.URN, ID: o.ID, Inputs: o.Inputs, Outputs: o.Outputs}
+			request := plugin.DeleteRequest{URN: o.URN, ID: o.ID,
+				Inputs: resource.NewPropertyMapFromMap(o.Inputs), Outputs: resource.NewPropertyMapFromMap(o.Outputs)}
 			if err := kubeprovider.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
 				return err
 			}
@@ -85,63 +90,75 @@ func (e *engine) awaitDeletes(ctx context.Context) error {
 }
 
 // importCreates takes what was being made, and exists, into the state.
-func (e *engine) importCreates(ctx context.Context) error {
-	exported, deployment, err := e.export(ctx)
-	if err != nil {
-		return err
+func (e *engine) importCreates(ctx context.Context, exported apitype.UntypedDeployment, deployment *apitype.DeploymentV3) error {
+	created := takeCreates(deployment)
+	if len(created) == 0 {
+		return nil
 	}
-	created, err := deployment.TakeCreates()
-	if err != nil || len(created) == 0 {
-		return err
-	}
-	err = withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
+	err := withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
 		return e.take(ctx, kube, deployment, created)
 	})
 	if err != nil {
 		return err
 	}
-	if exported.Deployment, err = deployment.Write(); err != nil {
+	if exported.Deployment, err = json.Marshal(deployment); err != nil {
 		return err
 	}
 	return e.stack.Import(ctx, exported)
 }
 
-// take takes the resources that exist into the state.
-func (e *engine) take(ctx context.Context, kube *kubeprovider.Provider, deployment *state.Deployment, created []state.PendingCreate) error {
+// takeCreates removes the creates of Kubernetes objects and of Google Cloud's resources from the pending
+// operations, and returns what was being made.
+func takeCreates(deployment *apitype.DeploymentV3) (created []apitype.ResourceV3) {
+	deployment.PendingOperations = slices.DeleteFunc(deployment.PendingOperations, func(o apitype.OperationV2) bool {
+		made := o.Type == apitype.OperationTypeCreating && slices.Contains([]string{"kubernetes", "gcp"}, string(o.Resource.URN.Type().Package()))
+		if made {
+			created = append(created, o.Resource)
+		}
+		return made
+	})
+	return created
+}
+
+// take takes the resources that exist into the state. It holds their inputs as outputs until a
+// refresh, because no API knows some of them, such as the provider's own protection of a cluster.
+func (e *engine) take(ctx context.Context, kube *kubeprovider.Provider, deployment *apitype.DeploymentV3, created []apitype.ResourceV3) error {
 	for _, create := range created {
 		var provider plugin.Provider = kube
 		var err error
-		create.ID, err = object.InputsID(create.Inputs)
+		inputs := resource.NewPropertyMapFromMap(create.Inputs)
+		create.ID, err = kubeprovider.InputsID(inputs)
 		if create.URN.Type().Package() == "gcp" {
 			provider = e.cloud
-			create.ID, err = e.cloud.ID(create.URN, create.Inputs)
+			create.ID, err = e.cloud.ID(create.URN, inputs)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", create.URN, err)
 		}
-		found, err := provider.Read(ctx, plugin.ReadRequest{URN: create.URN, ID: create.ID, Inputs: create.Inputs, State: create.Inputs})
+		found, err := provider.Read(ctx, plugin.ReadRequest{URN: create.URN, ID: create.ID, Inputs: inputs, State: inputs})
 		// An error with an object is of one that is not ready.
 		if err != nil && found.ID == "" {
 			return fmt.Errorf("%s: %w", create.URN, err)
 		}
-		if found.ID == "" {
-			continue
-		}
-		if err := deployment.Add(create); err != nil {
-			return err
+		if found.ID != "" {
+			create.Outputs = create.Inputs
+			deployment.Resources = append(deployment.Resources, create)
 		}
 	}
 	return nil
 }
 
-// export returns the state as the engine exports it, and the part that needs recovery.
-func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *state.Deployment, error) {
+// export returns the state as the engine exports it, and as it is read here.
+func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *apitype.DeploymentV3, error) {
 	exported, err := e.stack.Export(ctx)
-	if err != nil {
-		return exported, nil, err
+	deployment := &apitype.DeploymentV3{}
+	if err == nil {
+		err = json.Unmarshal(exported.Deployment, deployment)
 	}
-	deployment, err := state.ReadDeployment(exported.Deployment)
-	return exported, deployment, err
+	if err != nil {
+		return exported, nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+	}
+	return exported, deployment, nil
 }
 
 // withKubernetes does something with the sandbox's own provider, ready to act on the

@@ -2,11 +2,7 @@ package e2e
 
 import (
 	"fmt"
-	"os"
-	"testing"
 
-	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -14,9 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"persia/sandbox"
-	"persia/sandbox/kubeprovider"
 )
 
 // storageCluster is the cluster of a stack with volumes.
@@ -126,26 +119,4 @@ func (c storageCluster) createHolder(claim string) {
 		pod, err := c.CoreV1().Pods("persia").Get(c.t.Context(), "holder", metav1.GetOptions{})
 		return err == nil && pod.Status.Phase == corev1.PodRunning
 	}, "the holder runs")
-}
-
-// deleteClaim has the sandbox's Kubernetes provider delete a claim, and give up after
-// some seconds.
-func deleteClaim(t *testing.T, s *sandbox.Sandbox, name string, seconds float64) error {
-	t.Helper()
-	kubeconfig, err := os.ReadFile(s.Kubeconfig())
-	require.NoError(t, err)
-	provider := kubeprovider.New("4.30.0", "")
-	_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: pulumiresource.PropertyMap{
-		"kubeconfig": pulumiresource.NewStringProperty(string(kubeconfig)),
-	}})
-	require.NoError(t, err)
-	_, err = provider.Delete(t.Context(), plugin.DeleteRequest{
-		URN: pulumiresource.NewURN("madeup", "persia", "", "kubernetes:core/v1:PersistentVolumeClaim", name),
-		ID:  pulumiresource.ID("persia/" + name),
-		Inputs: pulumiresource.NewPropertyMapFromMap(object{
-			"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": object{"name": name, "namespace": "persia"},
-		}),
-		Timeout: seconds,
-	})
-	return err
 }

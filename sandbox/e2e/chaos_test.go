@@ -14,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/sandbox"
-	"persia/sandbox/state"
 )
 
 // chaosPoints is how many faults TestChaos injects.
@@ -153,13 +152,10 @@ func (x *chaosStack) converge(to string, answersLost bool) {
 	x.current = to
 	x.settle()
 	x.assertNoChanges()
-	folder := state.InFolder(filepath.Join(x.dir, "madeup", "state"), "persia", "madeup")
-	underWay, err := folder.UnderWay()
+	assert.Empty(x.t, x.sandbox.State().Locks(), "an update is under way")
+	_, pending, err := x.sandbox.State().Resources()
 	require.NoError(x.t, err)
-	assert.False(x.t, underWay, "an update is under way")
-	pending, err := folder.Pending()
-	require.NoError(x.t, err)
-	assert.False(x.t, pending, "an operation is pending")
+	assert.Zero(x.t, pending, "operations are pending")
 }
 
 // reach runs the command that brings the stack to a state.

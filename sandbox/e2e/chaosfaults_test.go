@@ -39,11 +39,6 @@ var faults = []fault{
 			return err == nil && group == run.Process.Pid && p.PID != run.Process.Pid
 		})
 	}},
-	{name: "kill state service", do: func(x *chaosStack, _ *command) bool {
-		return x.kill(func(p process.Process) bool {
-			return strings.HasSuffix(p.Command, " --dir "+filepath.Join(x.dir, "madeup", "state"))
-		})
-	}},
 	{name: "restart API server", do: restart("kube-apiserver"), losesAnswers: true},
 	{name: "restart etcd", do: restart("etcd"), losesAnswers: true},
 	{name: "restart scheduler and controller manager", do: restart("kube-scheduler", "kube-controller-manager")},

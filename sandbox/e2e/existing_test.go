@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,12 +49,12 @@ func TestOneStackOnExistingCluster(t *testing.T) {
 	c.assertOn("rest", 1, c.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
 	assert.Equal(t, "shared", result.Outputs["clusterName"].Value)
 	assert.NotContains(t, result.Outputs, "kubeconfig", "the user has it")
-	state, err := os.ReadFile(filepath.Join(dir, "madeup", "state", "sandbox", "persia", "madeup", "state.jsonl"))
+	state, err := os.ReadFile(s.State().File())
 	require.NoError(t, err)
 	assert.NotContains(t, string(state), "gcp:")
 
 	writeConfiguration(t, project, "other", configuration)
-	assertRefused(t, project, dir, "other", "the cluster shared holds the stack sandbox/persia/madeup, and cannot hold sandbox/persia/other too")
+	assertRefused(t, project, dir, "other", "the cluster shared holds the stack organization/persia/madeup, and cannot hold organization/persia/other too")
 	assert.Empty(t, upChanges(t, s))
 
 	require.NoError(t, s.Destroy(t.Context()))

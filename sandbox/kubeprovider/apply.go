@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -16,107 +18,132 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/util/csaupgrade"
 	"k8s.io/client-go/util/retry"
-
-	"persia/sandbox/kubeprovider/cluster"
-	"persia/sandbox/kubeprovider/object"
 )
 
-const annotationPatchForce = "pulumi.com/patchForce"
+// fieldManager owns what this provider writes. The official provider makes up
+// one name for each resource, with the same prefix.
+const fieldManager = "pulumi-kubernetes-sandbox"
 
 // Create makes an object and waits until it is ready. An object of this name that
 // is there already is an error, since the program does not own it, unless the
 // option upsertExistingObjects says to take it over.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
 	if req.Preview {
-		properties, err := p.previewCreate(ctx, req)
+		properties, err := p.preview(req.Properties, func(r dynamic.ResourceInterface, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			live, err := p.create(ctx, r, obj, true)
+			// Pulumi may delete it first, and create it again. Its namespace may come first, too.
+			if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
+				return nil, nil
+			}
+			if err == nil {
+				delete(live.Object, "status")
+			}
+			return live, err
+		})
 		return plugin.CreateResponse{Properties: properties}, err
 	}
-	c, err := p.configured(req.URN)
-	if err != nil {
-		return plugin.CreateResponse{}, err
-	}
-	obj, err := object.Of(req.Properties)
-	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("%s: %w", req.URN, err)
-	}
-	ctx, done := p.operation(ctx, req.Timeout, obj)
-	defer done()
-	if err := c.AwaitKind(ctx, obj.GroupVersionKind()); err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	r, err := c.Bind(obj)
-	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	live, err := p.create(cluster.ForResource(ctx, req.URN), r, obj, false)
-	if err != nil {
-		return plugin.CreateResponse{}, fmt.Errorf("creating %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	live, err = p.awaitReady(ctx, c, r, req.URN, live)
-	outputs := object.Outputs(live, req.Properties)
-	if err != nil {
-		err = partial(object.ID(live), outputs, req.Properties, err)
-	}
-	return plugin.CreateResponse{ID: object.ID(live), Properties: outputs}, err
+	id, outputs, err := p.write(ctx, req.URN, req.Timeout, req.Properties, func(ctx context.Context, c *client, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		if err := c.awaitKind(ctx, obj.GroupVersionKind()); err != nil {
+			return nil, err
+		}
+		r, err := c.bind(obj)
+		if err != nil {
+			return nil, err
+		}
+		return p.create(ctx, r, obj, false)
+	})
+	return plugin.CreateResponse{ID: id, Properties: outputs}, err
 }
 
 // Update applies an object's new inputs and waits until it is ready.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
 	if req.Preview {
-		properties, err := p.previewUpdate(ctx, req)
+		properties, err := p.preview(req.NewInputs, func(r dynamic.ResourceInterface, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+			return p.update(ctx, r, obj, req.IgnoreChanges, true)
+		})
 		return plugin.UpdateResponse{Properties: properties}, err
 	}
-	c, err := p.configured(req.URN)
-	if err != nil {
-		return plugin.UpdateResponse{}, err
-	}
-	obj, err := object.Of(req.NewInputs)
-	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("%s: %w", req.URN, err)
-	}
-	ctx, done := p.operation(ctx, req.Timeout, obj)
-	defer done()
-	r, err := c.Bind(obj)
-	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	live, err := p.update(cluster.ForResource(ctx, req.URN), r, obj, req.IgnoreChanges, false)
-	if err != nil {
-		return plugin.UpdateResponse{}, fmt.Errorf("updating %s: %w", object.Describe(obj), c.Explain(err))
-	}
-	live, err = p.awaitReady(ctx, c, r, req.URN, live)
-	outputs := object.Outputs(live, req.NewInputs)
-	if err != nil {
-		err = partial(req.ID, outputs, req.NewInputs, err)
-	}
+	_, outputs, err := p.write(ctx, req.URN, req.Timeout, req.NewInputs, func(ctx context.Context, c *client, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		r, err := c.bind(obj)
+		if err != nil {
+			return nil, err
+		}
+		return p.update(ctx, r, obj, req.IgnoreChanges, false)
+	})
 	return plugin.UpdateResponse{Properties: outputs}, err
 }
 
+// write writes the object of inputs and waits until it is ready.
+func (p *Provider) write(
+	ctx context.Context, urn resource.URN, timeout float64, inputs resource.PropertyMap,
+	write func(context.Context, *client, *unstructured.Unstructured) (*unstructured.Unstructured, error),
+) (resource.ID, resource.PropertyMap, error) {
+	c, err := p.configured(urn)
+	if err != nil {
+		return "", nil, err
+	}
+	obj, err := objectOf(inputs)
+	if err != nil {
+		return "", nil, fmt.Errorf("%s: %w", urn, err)
+	}
+	ctx, done := p.operation(ctx, timeout, obj)
+	defer done()
+	live, err := write(forResource(ctx, urn), c, obj)
+	if err != nil {
+		return "", nil, fmt.Errorf("writing %s: %w", describe(obj), err)
+	}
+	live, err = p.awaitReady(ctx, c, urn, live)
+	outputs := outputsOf(live, inputs)
+	if err != nil {
+		err = partial(idOf(live), outputs, inputs, err)
+	}
+	return idOf(live), outputs, err
+}
+
+// preview tries to write the object of inputs on the API server, and returns it as it would be, or the
+// inputs where only an update can tell.
+func (p *Provider) preview(inputs resource.PropertyMap, try func(dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (resource.PropertyMap, error) {
+	c, _ := p.state()
+	if c == nil {
+		return inputs, nil
+	}
+	obj, err := objectOf(inputs)
+	if err != nil {
+		return inputs, nil
+	}
+	r, err := c.bind(obj)
+	if err != nil {
+		return inputs, nil
+	}
+	after, err := try(r, obj)
+	switch {
+	case apierrors.IsForbidden(err) || err == nil && after == nil:
+		return inputs, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: the API server would refuse it: %w", describe(obj), err)
+	}
+	return outputsOf(after, inputs), nil
+}
+
 // create makes obj. With dryRun nothing is kept.
-func (p *Provider) create(
-	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool,
-) (*unstructured.Unstructured, error) {
+func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
 	if _, config := p.state(); config.upsert {
-		return apply(ctx, r, obj, p.forces(obj) || dryRun, dryRun)
+		return apply(ctx, r, obj, config.patchForce || dryRun, dryRun)
 	}
 	// The API server warns of fields that it does not know, where the official
 	// provider says nothing: a misspelt field is worth a line.
-	options := metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationWarn}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return r.Create(ctx, obj, options)
+	return r.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun)})
 }
 
 // update applies obj by server-side apply to the object that is there, and
 // removes the fields that an earlier write set and obj does not have. It takes
 // over what kubectl wrote; a field of any other writer is a conflict, unless the
-// object or the provider's configuration says to force it.
-func (p *Provider) update(
-	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, ignored []string, dryRun bool,
-) (*unstructured.Unstructured, error) {
+// provider's configuration says to force it.
+func (p *Provider) update(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, ignored []string, dryRun bool) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	// A controller may write its status meanwhile.
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
@@ -129,89 +156,58 @@ func (p *Provider) update(
 	if err != nil {
 		return nil, err
 	}
-	force := p.forces(obj) || dryRun && createdOnly(live)
+	// A dry run cannot take the fields over, and is forced instead.
+	_, config := p.state()
+	force := config.patchForce || dryRun && (len(writers(live)) > 0 || len(live.GetManagedFields()) == 0)
 	if obj, err = keepIgnored(obj, live, ignored); err != nil {
 		return nil, err
 	}
 	return apply(ctx, r, obj, force, dryRun)
 }
 
-func apply(
-	ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, force, dryRun bool,
-) (*unstructured.Unstructured, error) {
+func apply(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, force, dryRun bool) (*unstructured.Unstructured, error) {
 	data, err := json.Marshal(obj.Object)
 	if err != nil {
 		return nil, fmt.Errorf("encoding: %w", err)
 	}
-	options := metav1.PatchOptions{
-		FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationWarn,
-	}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return r.Patch(ctx, obj.GetName(), types.ApplyPatchType, data, options)
+	return r.Patch(ctx, obj.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
+		FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun),
+	})
 }
 
-func (p *Provider) forces(obj *unstructured.Unstructured) bool {
-	if force, ok := obj.GetAnnotations()[annotationPatchForce]; ok {
-		return strings.EqualFold(force, "true")
+func dry(run bool) []string {
+	if run {
+		return []string{metav1.DryRunAll}
 	}
-	_, config := p.state()
-	return config.patchForce
+	return nil
 }
 
-// previewCreate tries a create on the API server, and returns the object as it would be. It ignores
-// errors that only an update can decide.
-func (p *Provider) previewCreate(ctx context.Context, req plugin.CreateRequest) (resource.PropertyMap, error) {
-	c, _ := p.state()
-	if c == nil {
-		return req.Properties, nil
+// writers are the field managers whose plain writes an update takes over: the provider's own create,
+// and kubectl. Fields of all others, and of kubectl through a subresource such as scale, conflict.
+func writers(live *unstructured.Unstructured) sets.Set[string] {
+	found := sets.New[string]()
+	for _, entry := range live.GetManagedFields() {
+		prefix := func(prefix string) bool { return strings.HasPrefix(entry.Manager, prefix) }
+		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" &&
+			slices.ContainsFunc([]string{"kubectl", "before-first-apply", "pulumi-kubernetes", "pulumi-resource-kubernetes"}, prefix) {
+			found.Insert(entry.Manager)
+		}
 	}
-	obj, err := object.Of(req.Properties)
-	if err != nil {
-		return req.Properties, nil
-	}
-	r, err := c.Bind(obj)
-	if err != nil {
-		return req.Properties, nil
-	}
-	after, err := p.create(ctx, r, obj, true)
-	switch {
-	case err == nil:
-		delete(after.Object, "status")
-		return object.Outputs(after, req.Properties), nil
-	case apierrors.IsAlreadyExists(err), // Pulumi may delete it first, and create it again
-		apierrors.IsForbidden(err), apierrors.IsNotFound(err):
-		return req.Properties, nil
-	default:
-		return nil, fmt.Errorf("%s: the API server would refuse it: %w", object.Describe(obj), c.Explain(err))
-	}
+	return found
 }
 
-// previewUpdate tries an update on the API server, and returns the object as it
-// would be.
-func (p *Provider) previewUpdate(ctx context.Context, req plugin.UpdateRequest) (resource.PropertyMap, error) {
-	c, _ := p.state()
-	if c == nil {
-		return req.NewInputs, nil
+// takeOver makes the fields that the create or kubectl wrote this provider's own,
+// so that an update can change and remove them.
+func takeOver(ctx context.Context, r dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	found := writers(live)
+	if len(found) == 0 {
+		return live, nil
 	}
-	obj, err := object.Of(req.NewInputs)
-	if err != nil {
-		return req.NewInputs, nil
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, found, fieldManager)
+	if err != nil || patch == nil {
+		return live, err
 	}
-	r, err := c.Bind(obj)
-	if err != nil {
-		return req.NewInputs, nil
-	}
-	after, err := p.update(ctx, r, obj, req.IgnoreChanges, true)
-	switch {
-	case err == nil:
-		return object.Outputs(after, req.NewInputs), nil
-	case apierrors.IsForbidden(err):
-		return req.NewInputs, nil
-	default:
-		return nil, fmt.Errorf("%s: the API server would refuse the update: %w", object.Describe(obj), c.Explain(err))
-	}
+	return r.Patch(ctx, live.GetName(), types.JSONPatchType, patch, metav1.PatchOptions{})
 }
 
 // partial is the error of an object that is there and not as it should be. The
@@ -226,4 +222,107 @@ func partial(id resource.ID, outputs, inputs resource.PropertyMap, cause error) 
 		return errors.Join(cause, err)
 	}
 	return rpcerror.WithDetails(rpcerror.New(codes.Unknown, cause.Error()), failed)
+}
+
+// Read reads an object as it is in the cluster. Its inputs are the last ones,
+// with what drifted replaced; of an object that is imported, all that a program
+// could ask for. An object that is not ready is returned with an error, which
+// makes the next update wait for it.
+func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
+	c, _ := p.state()
+	if c == nil {
+		return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}}, nil
+	}
+	obj, err := located(req.URN, req.ID, req.Inputs)
+	if err != nil {
+		return plugin.ReadResponse{}, err
+	}
+	_, live, err := c.find(ctx, obj)
+	if err != nil {
+		return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), err)
+	}
+	if live == nil {
+		return plugin.ReadResponse{}, nil
+	}
+	imported := normalize(live)
+	imported.SetOwnerReferences(nil)
+	imported.SetFinalizers(nil)
+	inputs := resource.NewPropertyMapFromMap(imported.Object)
+	if len(req.Inputs) > 0 {
+		if inputs, err = liveLike(live, req.Inputs); err != nil {
+			return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), err)
+		}
+	}
+	markSecret(live, inputs)
+	conceal(inputs, req.Inputs)
+	result := plugin.ReadResult{ID: idOf(live), Inputs: inputs, Outputs: outputsOf(live, inputs)}
+	if rule := kindRules[live.GroupVersionKind().GroupKind()]; len(req.Inputs) > 0 && rule.onRead && !skipsAwait(live) {
+		done, waitingFor, err := rule.ready(ctx, c, live)
+		if err == nil && !done {
+			err = errors.New(waitingFor)
+		}
+		if err != nil {
+			return plugin.ReadResponse{ReadResult: result}, partial(result.ID, result.Outputs, inputs, fmt.Errorf("%s is not ready: %w", describe(live), err))
+		}
+	}
+	return plugin.ReadResponse{ReadResult: result}, nil
+}
+
+// Delete deletes an object and waits until it is gone. One that is gone
+// already, or whose kind is, is no error.
+func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
+	return plugin.DeleteResponse{}, p.delete(ctx, req, func(ctx context.Context, r dynamic.ResourceInterface, live *unstructured.Unstructured) (bool, error) {
+		if live.GetDeletionTimestamp() == nil {
+			// The objects that it owns go first, so that the objects that they use can follow.
+			policy, uid := metav1.DeletePropagationForeground, live.GetUID()
+			options := metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}}
+			if err := r.Delete(ctx, live.GetName(), options); err != nil {
+				return false, err
+			}
+		}
+		// pulumi.com/skipAwait has this effect for workloads alone (provider/pkg/metadata/overrides.go).
+		return !skipsAwait(live) || !slices.Contains([]string{"apps", "batch"}, live.GroupVersionKind().Group), nil
+	})
+}
+
+// AwaitDeletion waits until an object whose deletion has begun is gone. It reports progress if it
+// has to wait.
+func AwaitDeletion(ctx context.Context, p *Provider, req plugin.DeleteRequest, progress io.Writer) error {
+	return p.delete(ctx, req, func(_ context.Context, _ dynamic.ResourceInterface, live *unstructured.Unstructured) (bool, error) {
+		if live.GetDeletionTimestamp() == nil {
+			return false, nil
+		}
+		fmt.Fprintf(progress, "waiting until %s is deleted\n", describe(live))
+		return true, nil
+	})
+}
+
+// delete begins the deletion of an object, unless it or its kind is gone, and waits for the end of one that
+// begin says to wait for.
+func (p *Provider) delete(ctx context.Context, req plugin.DeleteRequest, begin func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (bool, error)) error {
+	c, err := p.configured(req.URN)
+	if err != nil {
+		return err
+	}
+	obj, err := located(req.URN, req.ID, req.Inputs)
+	if err != nil {
+		return err
+	}
+	ctx, done := p.operation(ctx, req.Timeout, obj)
+	defer done()
+	r, live, err := c.find(ctx, obj)
+	if err == nil && live == nil {
+		return nil
+	}
+	waits := false
+	if err == nil {
+		waits, err = begin(ctx, r, live)
+	}
+	if apierrors.IsNotFound(err) || err == nil && !waits {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("deleting %s: %w", describe(obj), err)
+	}
+	return p.awaitGone(ctx, r, req.URN, live)
 }

@@ -4,67 +4,96 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-
-	"persia/sandbox/kubeprovider/cluster"
-	"persia/sandbox/kubeprovider/object"
-	"persia/sandbox/kubeprovider/readiness"
+	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-const annotationReplaceUnready = "pulumi.com/replaceUnready"
+// readiness reports whether an object is ready, and what it waits for. An error means that it never
+// will be.
+type readiness func(ctx context.Context, c *client, obj *unstructured.Unstructured) (ready bool, waitingFor string, err error)
 
-// errNotReady is the error of an object that is there and not ready.
-var errNotReady = errors.New("not ready")
+// kindRule says how the objects of a kind are waited for.
+type kindRule struct {
+	ready readiness
+	// timeout is the default, ten minutes where it is zero.
+	timeout time.Duration
+	// onRead is set for the kinds that a refresh finds unready, too. It ignores pulumi.com/waitFor: the
+	// official provider reads by its own rules (Read in provider/pkg/await/await.go).
+	onRead bool
+}
 
-// operation bounds ctx by the timeout of an operation on obj, which is that in the
-// resource's options or the object's own, and ends it when the engine cancels. The
-// cause of the context says which of them it was.
-func (p *Provider) operation(
-	ctx context.Context, seconds float64, obj *unstructured.Unstructured,
-) (context.Context, context.CancelFunc) {
-	timeout := readiness.Timeout(obj)
-	if seconds > 0 {
-		timeout = time.Duration(seconds * float64(time.Second))
+// kindRules are the kinds of this program that the official provider waits for
+// (provider/pkg/await/awaiters.go). Objects of any other kind are ready as soon
+// as they are there, unless pulumi.com/waitFor says otherwise: namespaces and
+// custom resources with them, and their definitions.
+var kindRules = map[schema.GroupKind]kindRule{
+	{Group: "apps", Kind: "DaemonSet"}:            {ready: computed, onRead: true},
+	{Group: "apps", Kind: "Deployment"}:           {ready: computed, onRead: true},
+	{Group: "apps", Kind: "StatefulSet"}:          {ready: computed, onRead: true},
+	{Group: "batch", Kind: "Job"}:                 {ready: jobReady, onRead: true},
+	{Group: "networking.k8s.io", Kind: "Ingress"}: {ready: balanced, onRead: true},
+	{Kind: "Service"}:                             {ready: serviceReady, onRead: true},
+	{Kind: "PersistentVolume"}:                    {ready: volumeReady, timeout: 5 * time.Minute},
+	{Kind: "PersistentVolumeClaim"}:               {ready: claimReady, timeout: 5 * time.Minute},
+}
+
+// timeoutOf returns how long an object is waited for.
+func timeoutOf(obj *unstructured.Unstructured) time.Duration {
+	if timeout := kindRules[obj.GroupVersionKind().GroupKind()].timeout; timeout > 0 {
+		return timeout
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	p.mu.Lock()
-	stop := context.AfterFunc(p.cancelled, func() { cancel(errCancelled) })
-	p.mu.Unlock()
-	ctx, release := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", timeout))
-	return ctx, func() {
-		release()
-		stop()
-		cancel(nil)
+	return 10 * time.Minute
+}
+
+// skipsAwait says whether the program asks that an object is not waited for.
+func skipsAwait(obj *unstructured.Unstructured) bool {
+	return strings.EqualFold(obj.GetAnnotations()["pulumi.com/skipAwait"], "true")
+}
+
+// readinessOf returns the rule that decides whether an object is ready, or nil if it need not be.
+func readinessOf(obj *unstructured.Unstructured) (readiness, error) {
+	waitFor := obj.GetAnnotations()[annotationWaitFor]
+	switch {
+	case skipsAwait(obj):
+		return nil, nil
+	case waitFor == "":
+		return kindRules[obj.GroupVersionKind().GroupKind()].ready, nil
 	}
+	conditions, err := parseWaitFor(waitFor)
+	return func(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+		return conditions.met(obj)
+	}, err
 }
 
 // awaitReady waits until obj, as applied, is ready, and returns it as it is
 // then. With an error it returns the object as it was last seen.
-func (p *Provider) awaitReady(
-	ctx context.Context, c *cluster.Client, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured,
-) (*unstructured.Unstructured, error) {
-	isReady, err := readiness.Of(ctx, c.Dynamic, obj)
-	if err != nil {
-		return obj, fmt.Errorf("%s: %w", object.Describe(obj), err)
+func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	ready, err := readinessOf(obj)
+	if err != nil || ready == nil {
+		return obj, err
 	}
-	renewal := cluster.WatchRenewal
-	if obj.GetKind() == "Service" {
-		renewal = cluster.ServiceRenewal
+	r, err := c.bind(obj)
+	if err != nil {
+		return obj, err
 	}
 	last, message := obj, ""
-	err = cluster.Observe(ctx, r, obj.GetName(), renewal, func(live *unstructured.Unstructured) (bool, error) {
-		if live == nil || live.GetUID() != obj.GetUID() {
-			return false, errors.New("it was deleted")
+	err = observe(ctx, r, obj, func(live *unstructured.Unstructured) (bool, error) {
+		if live == nil || live.GetUID() != obj.GetUID() || live.GetDeletionTimestamp() != nil {
+			return false, errors.New("it is deleted")
 		}
 		last = live
-		if live.GetDeletionTimestamp() != nil {
-			return false, errors.New("it is being deleted")
-		}
-		done, waitingFor, err := isReady(live)
+		done, waitingFor, err := ready(ctx, c, live)
 		if err == nil && !done && waitingFor != message {
 			message = waitingFor
 			p.log.Status(ctx, urn, message)
@@ -78,8 +107,146 @@ func (p *Provider) awaitReady(
 	case err == nil:
 		return last, nil
 	case message == "":
-		return last, fmt.Errorf("%s is %w: %w", object.Describe(obj), errNotReady, err)
+		return last, fmt.Errorf("%s is not ready: %w", describe(obj), err)
 	default:
-		return last, fmt.Errorf("%s is %w: %w; last seen: %s", object.Describe(obj), errNotReady, err, message)
+		return last, fmt.Errorf("%s is not ready: %w; last seen: %s", describe(obj), err, message)
 	}
+}
+
+// awaitGone waits until obj is gone, or another object has its name.
+func (p *Provider) awaitGone(ctx context.Context, r dynamic.ResourceInterface, urn resource.URN, obj *unstructured.Unstructured) error {
+	message := remaining(obj)
+	err := observe(ctx, r, obj, func(live *unstructured.Unstructured) (bool, error) {
+		if live == nil || live.GetUID() != obj.GetUID() {
+			return true, nil
+		}
+		if waitingFor := remaining(live); waitingFor != message {
+			message = waitingFor
+			p.log.Status(ctx, urn, message)
+		}
+		return false, nil
+	})
+	p.log.Status(ctx, urn, "")
+	if err != nil {
+		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, message)
+	}
+	return nil
+}
+
+// remaining explains why an object is not deleted yet.
+func remaining(obj *unstructured.Unstructured) string {
+	var reasons []string
+	finalizers := obj.GetFinalizers()
+	if obj.GetKind() == "Namespace" {
+		for _, condition := range conditionsOf(obj) {
+			if condition["status"] == "True" && condition["message"] != nil {
+				reasons = append(reasons, fmt.Sprint(condition["message"]))
+			}
+		}
+		own, _, _ := unstructured.NestedStringSlice(obj.Object, "spec", "finalizers")
+		finalizers = append(finalizers, own...)
+	}
+	if len(finalizers) > 0 {
+		reasons = append(reasons, "finalizers: "+strings.Join(finalizers, ", "))
+	}
+	if len(reasons) == 0 {
+		return "waiting for it to be deleted"
+	}
+	return "waiting for " + strings.Join(reasons, "; ")
+}
+
+// computed is for workloads that are to run.
+func computed(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+	result, err := status.Compute(obj)
+	if err != nil {
+		return false, "", err
+	}
+	if result.Status == status.FailedStatus {
+		return false, "", errors.New(result.Message)
+	}
+	return result.Status == status.CurrentStatus, result.Message, nil
+}
+
+// jobReady says whether a Job has done its work.
+func jobReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+	if hasCondition(obj, "Failed", "True") {
+		return false, "", errors.New("the Job has failed")
+	}
+	return hasCondition(obj, "Complete", "True"), "waiting for the Job to complete", nil
+}
+
+func volumeReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+	return phaseIs(obj, "Available", "Bound")
+}
+
+// claimReady says whether a claim is bound, or pending where its class binds it when a pod first uses it:
+// waiting for it would wait for what comes later. A name that no class has only matches claims with
+// volumes.
+func claimReady(ctx context.Context, c *client, claim *unstructured.Unstructured) (bool, string, error) {
+	if class := text(claim, "spec", "storageClassName"); class != "" {
+		classes := c.dynamic.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"})
+		found, err := classes.Get(ctx, class, metav1.GetOptions{})
+		if err == nil && text(found, "volumeBindingMode") == "WaitForFirstConsumer" {
+			return phaseIs(claim, "Pending", "Bound")
+		}
+	}
+	return phaseIs(claim, "Bound")
+}
+
+func phaseIs(obj *unstructured.Unstructured, phases ...string) (bool, string, error) {
+	phase := text(obj, "status", "phase")
+	return slices.Contains(phases, phase), "phase: " + phase, nil
+}
+
+// balanced says whether a load balancer has an address for an object.
+func balanced(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+	addresses, _, _ := unstructured.NestedSlice(obj.Object, "status", "loadBalancer", "ingress")
+	return len(addresses) > 0, "waiting for an address of the load balancer", nil
+}
+
+// serviceReady says whether a Service leads to no pod that is not ready, and has an
+// address where a load balancer gives one. One that leads to no pod at all is ready:
+// its pods may be what comes next (await/service.go since pull request 3142). Of the
+// pods of a headless Service, or of one without a selector, nothing is waited for.
+func serviceReady(ctx context.Context, c *client, obj *unstructured.Unstructured) (bool, string, error) {
+	if text(obj, "spec", "type") == string(corev1.ServiceTypeLoadBalancer) {
+		if ready, waitingFor, _ := balanced(ctx, c, obj); !ready {
+			return false, waitingFor, nil
+		}
+	}
+	selector, _, _ := unstructured.NestedMap(obj.Object, "spec", "selector")
+	if text(obj, "spec", "clusterIP") == corev1.ClusterIPNone || len(selector) == 0 {
+		return true, "", nil
+	}
+	unready, err := unreadyEndpoints(ctx, c, obj)
+	return unready == 0, fmt.Sprintf("waiting for %d pods that the Service leads to", unready), err
+}
+
+// unreadyEndpoints counts the pods that a Service leads to and that are not ready.
+// Where they cannot be listed now, there is one: the next look asks again.
+func unreadyEndpoints(ctx context.Context, c *client, service *unstructured.Unstructured) (int, error) {
+	list, err := c.dynamic.Resource(discoveryv1.SchemeGroupVersion.WithResource("endpointslices")).Namespace(service.GetNamespace()).
+		List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + service.GetName()})
+	if err != nil {
+		return 1, nil
+	}
+	unready := 0
+	for _, item := range list.Items {
+		var slice discoveryv1.EndpointSlice
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &slice); err != nil {
+			return 0, fmt.Errorf("EndpointSlice %s: %w", item.GetName(), err)
+		}
+		for _, endpoint := range slice.Endpoints {
+			ready, terminating := endpoint.Conditions.Ready, endpoint.Conditions.Terminating
+			if ready != nil && !*ready && (terminating == nil || !*terminating) {
+				unready++
+			}
+		}
+	}
+	return unready, nil
+}
+
+func text(obj *unstructured.Unstructured, fields ...string) string {
+	found, _, _ := unstructured.NestedString(obj.Object, fields...)
+	return found
 }

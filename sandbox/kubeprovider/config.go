@@ -7,7 +7,8 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
@@ -15,71 +16,35 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
-	"persia/sandbox/kubeprovider/cluster"
-	"persia/sandbox/kubeprovider/object"
 )
 
-// config is the configuration of the provider. It accepts and ignores the keys of the official
-// provider that have no effect here.
+// config is the configuration of the provider.
 type config struct {
 	kubeconfig string // the content of a kubeconfig file, YAML or JSON, or its path
 	context    string
-	cluster    string
-	namespace  string // for objects that do not name theirs
-
-	configMapMutable bool
-	secretMutable    bool
-	patchForce       bool // updates take fields from other writers
-	upsert           bool // creates take over objects that are there
+	patchForce bool // updates take fields from other writers
+	upsert     bool // creates take over objects that are there
 }
 
-// refusedConfig are the settings of the official provider that the sandbox's does
-// not have, where ignoring them would change what happens.
-var refusedConfig = []struct {
-	key     resource.PropertyKey
-	allowed resource.PropertyValue
-	reason  string
-}{
-	{"renderYamlToDirectory", resource.NewProperty(""), "the sandbox's Kubernetes provider applies objects, it does not render them"},
-	{"enableServerSideApply", resource.NewProperty("true"), "the sandbox's Kubernetes provider updates by server-side apply only"},
-	{"deleteUnreachable", resource.NewProperty("false"), "the sandbox's Kubernetes provider forgets no object that it cannot reach"},
-	{"skipUpdateUnreachable", resource.NewProperty("false"), "the sandbox's Kubernetes provider skips no object that it cannot reach"},
-}
+// clusterIdentifier is what a cluster is told apart by.
+const clusterIdentifier = "clusterIdentifier"
+
+// knownConfig are the settings that the sandbox's provider has. To ignore another one of the official
+// provider might change what happens.
+var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, "enablePatchForce", "upsertExistingObjects", "version", "pluginDownloadURL"}
 
 // The engine passes every value of a provider's configuration as a string.
-func readConfig(inputs resource.PropertyMap) (config, error) {
+func readConfig(inputs resource.PropertyMap) config {
 	text := func(key resource.PropertyKey) string {
 		if v := inputs[key]; v.IsString() {
 			return v.StringValue()
 		}
 		return ""
 	}
-	var errs []error
 	flag := func(key resource.PropertyKey) bool {
-		switch v := inputs[key]; {
-		case v.IsBool():
-			return v.BoolValue()
-		case v.IsString() && v.StringValue() != "":
-			b, err := strconv.ParseBool(v.StringValue())
-			if err != nil {
-				errs = append(errs, fmt.Errorf("%s: %q is neither true nor false", key, v.StringValue()))
-			}
-			return b
-		}
-		return false
+		return text(key) == "true" || inputs[key].IsBool() && inputs[key].BoolValue()
 	}
-	c := config{
-		kubeconfig:       text("kubeconfig"),
-		context:          text("context"),
-		cluster:          text("cluster"),
-		namespace:        text("namespace"),
-		configMapMutable: flag("enableConfigMapMutable"),
-		secretMutable:    flag("enableSecretMutable"),
-		patchForce:       flag("enablePatchForce"),
-		upsert:           flag("upsertExistingObjects"),
-	}
-	return c, errors.Join(errs...)
+	return config{text("kubeconfig"), text("context"), flag("enablePatchForce"), flag("upsertExistingObjects")}
 }
 
 // rest makes the configuration of a client for the cluster.
@@ -89,26 +54,21 @@ func (c config) rest() (*rest.Config, error) {
 		// sandbox that did would be one mistake away from a real cluster.
 		return nil, errors.New("kubeconfig is required: the sandbox never uses the one of the user who runs it")
 	}
-	kubeconfig, err := loadKubeconfig(c.kubeconfig)
+	var kubeconfig *clientcmdapi.Config
+	var err error
+	if filepath.IsAbs(c.kubeconfig) {
+		kubeconfig, err = clientcmd.LoadFromFile(c.kubeconfig)
+	} else {
+		kubeconfig, err = clientcmd.Load([]byte(c.kubeconfig))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
-	overrides := &clientcmd.ConfigOverrides{
-		CurrentContext: c.context,
-		Context:        clientcmdapi.Context{Cluster: c.cluster, Namespace: c.namespace},
-	}
-	restConfig, err := clientcmd.NewDefaultClientConfig(*kubeconfig, overrides).ClientConfig()
+	restConfig, err := clientcmd.NewDefaultClientConfig(*kubeconfig, &clientcmd.ConfigOverrides{CurrentContext: c.context}).ClientConfig()
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return restConfig, onThisMachine(restConfig.Host)
-}
-
-func loadKubeconfig(pathOrContent string) (*clientcmdapi.Config, error) {
-	if filepath.IsAbs(pathOrContent) {
-		return clientcmd.LoadFromFile(pathOrContent)
-	}
-	return clientcmd.Load([]byte(pathOrContent))
 }
 
 // onThisMachine refuses a server elsewhere: a stack of an existing cluster that is
@@ -127,17 +87,15 @@ func onThisMachine(server string) error {
 // CheckConfig refuses a configuration from which it cannot build a client.
 func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest) (plugin.CheckConfigResponse, error) {
 	resp := plugin.CheckConfigResponse{Properties: req.News}
-	for _, refused := range refusedConfig {
-		if v := req.News[refused.key]; v.IsNull() || v.DeepEquals(refused.allowed) {
-			continue
+	for key := range req.News {
+		if !slices.Contains(knownConfig, key) && !strings.HasPrefix(string(key), "__") {
+			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("the sandbox's Kubernetes provider has no option %s", key)})
 		}
-		resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: refused.key, Reason: refused.reason})
 	}
-	c, err := readConfig(req.News)
-	if err == nil && !req.News["kubeconfig"].IsComputed() {
-		_, err = c.rest()
+	if req.News["kubeconfig"].IsComputed() {
+		return resp, nil
 	}
-	if err != nil {
+	if _, err := readConfig(req.News).rest(); err != nil {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: err.Error()})
 	}
 	return resp, nil
@@ -161,39 +119,25 @@ func (p *Provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (
 // that shows it. The identifiers decide if both have one. A kubeconfig has no identity, so otherCluster
 // compares the server's address. An unknown kubeconfig counts as another cluster's.
 func otherCluster(before, after resource.PropertyMap) (resource.PropertyKey, bool) {
-	const identifier = "clusterIdentifier"
-	if before[identifier].IsString() && !after[identifier].IsNull() {
-		return identifier, after[identifier].IsString() && !before[identifier].DeepEquals(after[identifier])
+	if before[clusterIdentifier].IsString() && !after[clusterIdentifier].IsNull() {
+		return clusterIdentifier, after[clusterIdentifier].IsString() && !before[clusterIdentifier].DeepEquals(after[clusterIdentifier])
 	}
 	if after["kubeconfig"].IsComputed() {
 		return "kubeconfig", true
 	}
-	server := func(inputs resource.PropertyMap) string {
-		c, err := readConfig(inputs)
-		if err != nil || inputs["kubeconfig"].IsComputed() {
-			return ""
-		}
-		restConfig, err := c.rest()
-		if err != nil {
-			return ""
-		}
-		return restConfig.Host
-	}
-	from, to := server(before), server(after)
-	return "kubeconfig", from != "" && to != "" && from != to
+	from, err := readConfig(before).rest()
+	to, err2 := readConfig(after).rest()
+	return "kubeconfig", err == nil && err2 == nil && from.Host != to.Host
 }
 
 // Configure prepares the client. The engine does not call it while any value
 // is unknown, as in a preview before the cluster exists.
 func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (plugin.ConfigureResponse, error) {
-	inputs := object.Reveal(req.Inputs)
+	inputs := reveal(req.Inputs)
 	if inputs.ContainsUnknowns() {
 		return plugin.ConfigureResponse{}, nil
 	}
-	c, err := readConfig(inputs)
-	if err != nil {
-		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
-	}
+	c := readConfig(inputs)
 	restConfig, err := c.rest()
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
@@ -202,8 +146,8 @@ func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 		plugin.Command = p.pluginPath(plugin.Command)
 	}
 	restConfig.UserAgent = "persia-sandbox-kubernetes/" + p.version
-	restConfig.WarningHandlerWithContext = cluster.Warnings{Log: &p.log}
-	client, err := cluster.New(restConfig, c.namespace)
+	restConfig.WarningHandlerWithContext = warnings{&p.log}
+	client, err := newClient(restConfig)
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
 	}

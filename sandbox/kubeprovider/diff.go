@@ -11,187 +11,138 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"persia/sandbox/kubeprovider/object"
 )
+
+// replaceOn lists, by kind, the fields for whose change the official provider
+// replaces an object (provider/pkg/provider/diff.go). A change of any other field
+// is sent as an update, which the API server refuses if the field is immutable.
+var replaceOn = map[schema.GroupKind][]string{
+	{Kind: "ConfigMap"}:                 {"data", "binaryData"},
+	{Kind: "Secret"}:                    {"type", "data", "stringData"},
+	{Group: "apps", Kind: "DaemonSet"}:  {"spec.selector"},
+	{Group: "apps", Kind: "Deployment"}: {"spec.selector"},
+	{Group: "apps", Kind: "StatefulSet"}: {
+		"spec.podManagementPolicy", "spec.revisionHistoryLimit", "spec.selector",
+		"spec.serviceName", "spec.volumeClaimTemplates",
+	},
+	{Group: "batch", Kind: "Job"}: {
+		"spec.completions", "spec.parallelism", "spec.selector", "spec.template",
+	},
+	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: {"roleRef"},
+	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        {"roleRef"},
+	{Kind: "PersistentVolume"}: {
+		"spec.csi", "spec.gcePersistentDisk", "spec.hostPath", "spec.iscsi", "spec.local", "spec.nfs",
+	},
+	{Kind: "PersistentVolumeClaim"}: {
+		"spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName",
+	},
+	{Kind: "Service"}: {"spec.clusterIP"},
+}
 
 // Diff compares the new inputs with the object in the state, as far as the old
 // inputs speak of it. It asks the cluster nothing: what changed there is seen
 // after a refresh. A field that the program sends and the API server answers
 // otherwise differs in every diff.
 func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
-	_, config := p.state()
 	before, after, err := compared(req)
 	if err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
-	for _, inputs := range []resource.PropertyMap{before, after} {
-		nameNamespace(inputs, namespaceOf(req.OldOutputs), config.namespace)
+	replaced := []string{"metadata.name", "metadata.namespace", "kind"}
+	if groupKind(before).Group != groupKind(after).Group {
+		replaced = append(replaced, "apiVersion")
 	}
-	changes := changesOf(before, after)
-	if err := changes.ignore(req.IgnoreChanges); err != nil {
+	replaced = append(replaced, replaceOn[groupKind(after)]...)
+	paths, err := changes(before, after, req.IgnoreChanges, replaced)
+	if err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
-	changes.markReplaced(after, replacing(after, config)...)
-	if groupOf(before) != groupOf(after) {
-		changes.markReplaced(after, "apiVersion")
+	if len(paths) == 0 {
+		return plugin.DiffResponse{Changes: plugin.DiffNone}, nil
 	}
-	// An object with another name is another object: both can exist at once.
-	changes.deleteFirst = changes.replaces() && sameName(before, after)
-	return changes.result(), nil
+	resp := plugin.DiffResponse{Changes: plugin.DiffSome, DetailedDiff: paths}
+	for _, diff := range paths {
+		// An object with another name is another object: both can exist at once.
+		if diff.Kind.IsReplace() && sameName(before, after) {
+			resp.DeleteBeforeReplace = true
+		}
+	}
+	return resp, nil
 }
 
 // compared returns the two sides of the official provider's comparison: the object in the state,
 // pruned to the old inputs, and the new inputs, both normalized.
 func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err error) {
-	live, err := object.Of(req.OldOutputs)
+	live, err := objectOf(req.OldOutputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err = object.LiveLike(live, req.OldInputs)
+	before, err = liveLike(live, req.OldInputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, err := object.Of(req.NewInputs)
-	if errors.Is(err, object.ErrUnknown) {
-		return before, dropNulls(object.Reveal(req.NewInputs)), nil
+	obj, err := objectOf(req.NewInputs)
+	if errors.Is(err, errUnknown) {
+		return before, reveal(req.NewInputs), nil
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return before, resource.NewPropertyMapFromMap(object.Normalize(obj).Object), nil
+	return before, resource.NewPropertyMapFromMap(normalize(obj).Object), nil
 }
 
-// dropNulls removes the fields that the program sets to null.
-func dropNulls(properties resource.PropertyMap) resource.PropertyMap {
-	out := resource.PropertyMap{}
-	for key, value := range properties {
-		switch {
-		case value.IsNull():
-		case value.IsObject():
-			out[key] = resource.NewProperty(dropNulls(value.ObjectValue()))
-		default:
-			out[key] = value
+// changes are the paths that differ, without the ignored ones. A change at, above or below a path in
+// replaced replaces the object. An unknown value above such a path does not: the official provider
+// looks only inside of known values (convertPatchToDiff in provider/pkg/provider/provider.go).
+func changes(before, after resource.PropertyMap, ignored, replaced []string) (map[string]plugin.PropertyDiff, error) {
+	paths := plugin.NewDetailedDiffFromObjectDiff(before.Diff(after), false)
+	for path, diff := range paths {
+		changed, err := resource.ParsePropertyPath(path)
+		if err != nil {
+			return nil, fmt.Errorf("path of a change %q: %w", path, err)
 		}
-	}
-	return out
-}
-
-// namespaceOf returns the namespace of the object in the state, empty if it has none.
-func namespaceOf(outputs resource.PropertyMap) string {
-	return metadataText(object.Reveal(outputs), "namespace")
-}
-
-// nameNamespace writes out the namespace that is meant by none, for an object
-// that has one.
-func nameNamespace(inputs resource.PropertyMap, namespace, fallback string) {
-	metadata := inputs["metadata"]
-	if namespace == "" || !metadata.IsObject() || !metadata.ObjectValue()["namespace"].IsNull() {
-		return
-	}
-	if fallback == "" {
-		fallback = "default"
-	}
-	metadata.ObjectValue()["namespace"] = resource.NewProperty(fallback)
-}
-
-func metadataText(inputs resource.PropertyMap, key resource.PropertyKey) string {
-	if metadata := inputs["metadata"]; metadata.IsObject() {
-		if v := metadata.ObjectValue()[key]; v.IsString() {
-			return v.StringValue()
+		for _, text := range ignored {
+			ignore, err := resource.ParsePropertyPath(text)
+			if err != nil {
+				return nil, fmt.Errorf("ignoreChanges %q: %w", text, err)
+			}
+			if ignore.Contains(changed) {
+				delete(paths, path)
+			}
 		}
+		if _, left := paths[path]; !left {
+			continue
+		}
+		value, _ := changed.Get(resource.NewProperty(after))
+		if slices.ContainsFunc(replaced, func(p string) bool { return within(path, p) || !value.IsComputed() && within(p, path) }) {
+			diff = diff.ToReplace()
+		}
+		// What the program no longer says is to be shown as it said it.
+		diff.InputDiff = diff.Kind == plugin.DiffDelete || diff.Kind == plugin.DiffDeleteReplace
+		paths[path] = diff
 	}
-	return ""
+	return paths, nil
+}
+
+func groupKind(inputs resource.PropertyMap) schema.GroupKind {
+	text := func(key resource.PropertyKey) string {
+		if inputs[key].IsString() {
+			return inputs[key].StringValue()
+		}
+		return ""
+	}
+	// An apiVersion that does not parse has no group, and the API server says so.
+	return schema.FromAPIVersionAndKind(text("apiVersion"), text("kind")).GroupKind()
 }
 
 func sameName(a, b resource.PropertyMap) bool {
-	return metadataText(a, "name") == metadataText(b, "name") &&
-		metadataText(a, "namespace") == metadataText(b, "namespace")
-}
-
-func groupOf(inputs resource.PropertyMap) string {
-	if v := inputs["apiVersion"]; v.IsString() {
-		// An apiVersion that does not parse has no group, and the API server says so.
-		gv, _ := schema.ParseGroupVersion(v.StringValue())
-		return gv.Group
-	}
-	return ""
-}
-
-// changes are the paths of a resource that differ.
-type changes struct {
-	paths       map[string]plugin.PropertyDiff
-	deleteFirst bool
-}
-
-func changesOf(before, after resource.PropertyMap) *changes {
-	paths := plugin.NewDetailedDiffFromObjectDiff(before.Diff(after), false)
-	for path, diff := range paths {
-		// What the program no longer says is to be shown as it said it.
-		diff.InputDiff = diff.Kind == plugin.DiffDelete
-		paths[path] = diff
-	}
-	return &changes{paths: paths}
-}
-
-// ignore drops the changes at and below the given paths.
-func (c *changes) ignore(ignored []string) error {
-	for _, text := range ignored {
-		ignore, err := resource.ParsePropertyPath(text)
-		if err != nil {
-			return fmt.Errorf("ignoreChanges %q: %w", text, err)
+	name := func(inputs resource.PropertyMap, key resource.PropertyKey) resource.PropertyValue {
+		if metadata := inputs["metadata"]; metadata.IsObject() {
+			return metadata.ObjectValue()[key]
 		}
-		for path := range c.paths {
-			parsed, err := resource.ParsePropertyPath(path)
-			if err != nil {
-				return fmt.Errorf("path of a change %q: %w", path, err)
-			}
-			if ignore.Contains(parsed) {
-				delete(c.paths, path)
-			}
-		}
+		return resource.PropertyValue{}
 	}
-	return nil
-}
-
-func (c *changes) result() plugin.DiffResponse {
-	if len(c.paths) == 0 {
-		return plugin.DiffResponse{Changes: plugin.DiffNone}
-	}
-	return plugin.DiffResponse{
-		Changes: plugin.DiffSome, DetailedDiff: c.paths, DeleteBeforeReplace: c.deleteFirst,
-	}
-}
-
-// markReplaced makes changes at, above or below the given paths replace the object. An unknown
-// value above such a path does not: the official provider looks only inside of known values
-// (convertPatchToDiff in provider/pkg/provider/provider.go).
-func (c *changes) markReplaced(after resource.PropertyMap, paths ...string) {
-	for path, diff := range c.paths {
-		known := !unknownAt(after, path)
-		if slices.ContainsFunc(paths, func(p string) bool { return within(path, p) || known && within(p, path) }) {
-			c.paths[path] = diff.ToReplace()
-		}
-	}
-}
-
-// unknownAt says whether the value at a path is not known yet.
-func unknownAt(properties resource.PropertyMap, path string) bool {
-	parsed, err := resource.ParsePropertyPath(path)
-	if err != nil {
-		return false
-	}
-	value, found := parsed.Get(resource.NewProperty(properties))
-	return found && value.IsComputed()
-}
-
-func (c *changes) replaces() bool {
-	for _, diff := range c.paths {
-		if diff.Kind.IsReplace() {
-			return true
-		}
-	}
-	return false
+	return name(a, "name").DeepEquals(name(b, "name")) && name(a, "namespace").DeepEquals(name(b, "namespace"))
 }
 
 // within says whether a property path is parent or below it.
@@ -202,9 +153,7 @@ func within(path, parent string) bool {
 
 // keepIgnored returns obj with the live value of every property that changes
 // are ignored in.
-func keepIgnored(
-	obj, live *unstructured.Unstructured, ignored []string,
-) (*unstructured.Unstructured, error) {
+func keepIgnored(obj, live *unstructured.Unstructured, ignored []string) (*unstructured.Unstructured, error) {
 	kept, now := resource.NewPropertyMapFromMap(obj.Object), resource.NewPropertyMapFromMap(live.Object)
 	for _, text := range ignored {
 		path, err := resource.ParsePropertyPath(text)
@@ -213,9 +162,5 @@ func keepIgnored(
 		}
 		path.Reset(now, kept)
 	}
-	content, err := object.Plain(kept)
-	if err != nil {
-		return nil, err
-	}
-	return &unstructured.Unstructured{Object: content}, nil
+	return objectOf(kept)
 }

@@ -1,46 +1,35 @@
 // Package kubeprovider is a Pulumi provider that replaces the official pulumi-kubernetes 4.30 for
 // programs written with its Go SDK; docs/contribute/decisions.md says why. It is never kinder:
-// what fails there fails here.
+// what fails there fails here. It has what this program uses, and refuses the rest.
 //
 // What is known of the official provider is from its source at
-// github.com/pulumi/pulumi-kubernetes, named below by file under provider/pkg,
-// from the documentation of its options in the SDK 4.30, and from pull request
-// 4278, which made create refuse what exists. The exact source of 4.30.0 could
-// not be read: the nearest versions are from 2024 to 2026.
+// github.com/pulumi/pulumi-kubernetes, named below by file under provider/pkg, and from pull request
+// 4278, which made create refuse what exists.
 //
 // # The same
 //
-//   - Create is a plain create (await/await.go, pull request 4278): an object of
+//   - Create is a plain create (await/await.go): an object of
 //     that name is an error, "already exists", unless upsertExistingObjects applies
 //     it by server-side apply instead. A preview of a create is a dry run
 //     and lets that error pass.
 //   - Update is server-side apply to the object that is there; one that is gone is
 //     an error. It takes over what its own create and kubectl wrote. A field of
 //     any other writer is a conflict, and so is one that kubectl scale wrote,
-//     unless the annotation pulumi.com/patchForce or the option enablePatchForce
-//     forces it. A preview of an update is a dry run, and fails where it is refused.
+//     unless enablePatchForce forces it. A preview of an update is a dry run, and fails where it is refused.
 //   - Diff compares the new inputs with the state pruned to the old inputs, both
 //     in the form of Kubernetes' Go types (provider/provider.go, provider/util.go,
 //     clients/unstructured.go). The cluster is not asked: drift shows after a
 //     refresh, and a field that the API server answers otherwise differs for ever.
 //   - A change of the fields in replaceOn (provider/diff.go) replaces the object,
-//     the old one deleted first where the name stays. ConfigMaps and Secrets are
-//     replaced for their data unless enableConfigMapMutable and
-//     enableSecretMutable say otherwise. Other immutable fields fail the update.
+//     the old one deleted first where the name stays. Other immutable fields fail the update.
 //   - Refresh gives each field of the inputs the value that the cluster has, and
-//     adds none (pruneLiveState). A workload, Job, Pod, Service or Ingress that is
-//     not ready then is reported, and the next update waits for it, whatever
-//     pulumi.com/waitFor says.
-//   - Create and update wait for the kinds in package readiness (await/awaiters.go): 10
-//     minutes, volumes and claims 5, quotas one. A Service waits for the pods
-//     that it leads to, if there are any, unless it is headless. All other kinds are ready when they are
-//     there; custom resources, namespaces and definitions too. pulumi.com/waitFor,
-//     pulumi.com/skipAwait and pulumi.com/timeoutSeconds change that
-//     (metadata/overrides.go).
-//   - Delete goes by foreground propagation, unless
-//     pulumi.com/deletionPropagationPolicy says otherwise, and waits 10 minutes
+//     adds none (pruneLiveState). A workload, Job or Service that is
+//     not ready then is reported, and the next update waits for it.
+//   - Create and update wait for the kinds in kindRules (await/awaiters.go). pulumi.com/waitFor and
+//     pulumi.com/skipAwait change that (metadata/overrides.go).
+//   - Delete goes by foreground propagation, and waits 10 minutes
 //     until the object is gone; with pulumi.com/skipAwait it does not wait for a
-//     workload, Job, Pod or Namespace. An object or kind that is gone is deleted.
+//     workload or a Job. An object or kind that is gone is deleted.
 //   - data and stringData of a Secret are secrets of Pulumi's in the state.
 //   - A provider whose clusterIdentifier stays is never replaced; without one, a
 //     kubeconfig that is not known yet or that leads to another server replaces
@@ -49,23 +38,16 @@
 // # Stricter
 //
 //   - Names are required: nothing is named automatically.
-//   - Helm releases, YAML and Kustomize components, lists, patch resources and
-//     functions are refused, as are the annotation pulumi.com/replaceUnready and
-//     the options enableServerSideApply: false, deleteUnreachable,
-//     skipUpdateUnreachable and renderYamlToDirectory.
 //   - A kubeconfig is required, of a cluster on this machine.
 //   - A StatefulSet is not ready before its controller has seen the last change.
-//     The official provider may take it for ready in the moments before.
 //   - A workload that Kubernetes says has failed is an error at once, not when the
 //     time is up. An object that is being deleted is not waited for.
-//   - Every change in the specification of a Pod replaces it.
 //
 // # Different
 //
 //   - One field manager, pulumi-kubernetes-sandbox, for all objects; the official
 //     provider makes up a name for each. Two resources of one object therefore
 //     never conflict by their managers: create refuses the second.
-//   - The provider does not wait 10 seconds for Endpoints to settle.
 //   - The provider shows the API server's warnings, also about unknown fields.
 //   - The provider waits 15 seconds for a kind that does not exist yet; the official
 //     provider tries a create five times more, pausing longer each time.

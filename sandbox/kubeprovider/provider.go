@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"persia/sandbox/kubeprovider/cluster"
-	"persia/sandbox/kubeprovider/object"
-	"persia/sandbox/kubeprovider/readiness"
 	"persia/sandbox/provider"
 )
 
@@ -26,7 +25,7 @@ var errCancelled = errors.New("the update was cancelled")
 // one for each provider resource of a stack. Serve it with
 // [provider.ServeEach].
 type Provider struct {
-	refusals
+	plugin.UnimplementedProvider
 
 	version string
 	// plugins is the folder of the credential plugins that take precedence over the PATH.
@@ -35,7 +34,7 @@ type Provider struct {
 
 	mu        sync.Mutex
 	config    config
-	client    *cluster.Client // nil until configured: the cluster may not exist yet
+	client    *client // nil until configured: the cluster may not exist yet
 	cancelled context.Context
 	cancel    context.CancelFunc
 }
@@ -51,9 +50,7 @@ func New(version, plugins string) *Provider {
 var _ plugin.GrpcProvider = (*Provider)(nil)
 
 // Handshake negotiates the protocol with the engine: secrets are marked in both directions.
-func (p *Provider) Handshake(
-	context.Context, plugin.ProviderHandshakeRequest,
-) (*plugin.ProviderHandshakeResponse, error) {
+func (p *Provider) Handshake(context.Context, plugin.ProviderHandshakeRequest) (*plugin.ProviderHandshakeResponse, error) {
 	return &plugin.ProviderHandshakeResponse{AcceptSecrets: true}, nil
 }
 
@@ -94,28 +91,43 @@ func (p *Provider) GetSchema(context.Context, plugin.GetSchemaRequest) (plugin.G
 	return plugin.GetSchemaResponse{Schema: schema}, err
 }
 
+// GetMapping says that nothing converts to this provider.
+func (p *Provider) GetMapping(context.Context, plugin.GetMappingRequest) (plugin.GetMappingResponse, error) {
+	return plugin.GetMappingResponse{}, nil
+}
+
+// GetMappings says that nothing converts to this provider.
+func (p *Provider) GetMappings(context.Context, plugin.GetMappingsRequest) (plugin.GetMappingsResponse, error) {
+	return plugin.GetMappingsResponse{Keys: []string{}}, nil
+}
+
+// Construct is refused: there are no components here.
+func (p *Provider) Construct(_ context.Context, req plugin.ConstructRequest) (plugin.ConstructResponse, error) {
+	return plugin.ConstructResponse{}, unsupported(string(req.Type))
+}
+
+// Invoke is refused: there are no functions here.
+func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
+	return plugin.InvokeResponse{}, unsupported(string(req.Tok))
+}
+
+func unsupported(token string) error {
+	return fmt.Errorf("the sandbox's Kubernetes provider has no %s; it takes Kubernetes objects, one resource each", token)
+}
+
 // Check refuses what this provider could not apply, before anything is.
 func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	resp := plugin.CheckResponse{Properties: req.News}
-	refuse := func(property resource.PropertyKey, format string, args ...any) {
-		resp.Failures = append(resp.Failures, plugin.CheckFailure{
-			Property: property, Reason: fmt.Sprintf(format, args...) + " (" + string(req.URN) + ")",
-		})
+	refuse := func(property resource.PropertyKey, err error) {
+		resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: property, Reason: fmt.Sprintf("%v (%s)", err, req.URN)})
 	}
-
-	inputs := object.Reveal(req.News)
-	kind := inputs["kind"]
-	if !kind.IsString() || !inputs["apiVersion"].IsString() {
-		refuse("kind", "%s has no apiVersion and kind: %s", req.Type, unsupported("resource", string(req.Type)))
-		return resp, nil
-	}
-	// Patch resources and Helm's carry another kind than the one in their type:
+	inputs := reveal(req.News)
+	// Patch resources and Helm's carry another kind than the one in their type, or none:
 	// applying them would take over, and later delete, what they only adjust.
-	if name := req.Type.Name(); name != tokens.TypeName(kind.StringValue()) {
-		refuse("kind", "%s is not a %s: %s", req.Type, kind.StringValue(), unsupported("resource", string(req.Type)))
+	if kind := inputs["kind"]; !kind.IsString() || !inputs["apiVersion"].IsString() || req.Type.Name() != tokens.TypeName(kind.StringValue()) {
+		refuse("kind", unsupported(string(req.Type)))
 		return resp, nil
 	}
-
 	metadata := inputs["metadata"]
 	if metadata.IsComputed() {
 		return resp, nil
@@ -124,19 +136,11 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	if metadata.IsObject() {
 		name = metadata.ObjectValue()["name"]
 	}
-	switch {
-	case name.IsComputed():
-	case name.IsString() && name.StringValue() != "":
-	default:
-		refuse("metadata", "metadata.name is required: the sandbox's Kubernetes provider does not make up names")
+	if !name.IsComputed() && (!name.IsString() || name.StringValue() == "") {
+		refuse("metadata", errors.New("metadata.name is required: the sandbox's Kubernetes provider does not make up names"))
 	}
-	if _, ok := annotationsOf(inputs)[annotationReplaceUnready]; ok {
-		refuse("metadata", "annotation %s: the sandbox's Kubernetes provider replaces no Job for its state", annotationReplaceUnready)
-	}
-	if a := annotationsOf(inputs)[readiness.AnnotationWaitFor]; a != "" {
-		if err := readiness.CheckWaitFor(a); err != nil {
-			refuse("metadata", "annotation %s: %v", readiness.AnnotationWaitFor, err)
-		}
+	if _, err := parseWaitFor(annotationsOf(inputs)[annotationWaitFor]); err != nil {
+		refuse("metadata", err)
 	}
 	return resp, nil
 }
@@ -157,14 +161,14 @@ func annotationsOf(inputs resource.PropertyMap) map[string]string {
 }
 
 // state returns the client, or nil if the provider is not configured, and its configuration.
-func (p *Provider) state() (*cluster.Client, config) {
+func (p *Provider) state() (*client, config) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.client, p.config
 }
 
 // configured returns the client for an operation that cannot do without.
-func (p *Provider) configured(urn resource.URN) (*cluster.Client, error) {
+func (p *Provider) configured(urn resource.URN) (*client, error) {
 	c, _ := p.state()
 	if c == nil {
 		return nil, fmt.Errorf("%s: the Kubernetes provider is not configured", urn)
@@ -172,9 +176,48 @@ func (p *Provider) configured(urn resource.URN) (*cluster.Client, error) {
 	return c, nil
 }
 
-// gvkOfToken reads the kind out of a type token such as
-// kubernetes:apps/v1:StatefulSet, whose core group is called core.
-func gvkOfToken(token tokens.Type) (apiVersion, kind string) {
-	apiVersion = strings.TrimPrefix(string(token.Module().Name()), "core/")
-	return apiVersion, string(token.Name())
+// operation bounds ctx by the timeout of an operation on obj, which is that in the
+// resource's options or its kind's, and ends it when the engine cancels. The
+// cause of the context says which of them it was.
+func (p *Provider) operation(ctx context.Context, seconds float64, obj *unstructured.Unstructured) (context.Context, context.CancelFunc) {
+	timeout := timeoutOf(obj)
+	if seconds > 0 {
+		timeout = time.Duration(seconds * float64(time.Second))
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	p.mu.Lock()
+	stop := context.AfterFunc(p.cancelled, func() { cancel(errCancelled) })
+	p.mu.Unlock()
+	ctx, release := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("timed out after %s", timeout))
+	return ctx, func() {
+		release()
+		stop()
+		cancel(nil)
+	}
+}
+
+// located returns the kind, name and annotations of a resource's object. The inputs hold what was
+// applied last; a resource that was imported has its kind in its type, like
+// kubernetes:apps/v1:StatefulSet, where the core group is called core.
+func located(urn resource.URN, id resource.ID, inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
+	if id == "" {
+		return nil, errors.New(string(urn) + " has no ID")
+	}
+	obj := &unstructured.Unstructured{Object: map[string]any{}}
+	obj.SetAPIVersion(strings.TrimPrefix(string(urn.Type().Module().Name()), "core/"))
+	obj.SetKind(string(urn.Type().Name()))
+	source := reveal(inputs)
+	if version := source["apiVersion"]; version.IsString() {
+		obj.SetAPIVersion(version.StringValue())
+	}
+	namespace, name, namespaced := strings.Cut(string(id), "/")
+	if !namespaced {
+		namespace, name = "", namespace
+	}
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	if annotations := annotationsOf(source); len(annotations) > 0 {
+		obj.SetAnnotations(annotations)
+	}
+	return obj, nil
 }

@@ -1,6 +1,8 @@
 package kubeprovider
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -10,91 +12,118 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func urnOf(token tokens.Type) resource.URN {
-	return resource.NewURN("dev", "persia", "", token, "thing")
+func kubeconfigFor(server, token string) resource.PropertyValue {
+	return resource.NewProperty(`
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "` + server + `"}}]
+users: [{name: u, user: {token: "` + token + `"}}]
+`)
 }
 
-func TestCheck(t *testing.T) {
-	named := map[string]any{"name": "settings"}
-	tests := map[string]struct {
-		token  tokens.Type
-		inputs map[string]any
-		want   string // part of the one failure, empty for none
-	}{
-		"a named object": {
-			"kubernetes:core/v1:ConfigMap",
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}, "",
-		},
-		"a custom resource": {
-			"kubernetes:nats.io/v1alpha2:NatsCluster",
-			map[string]any{"apiVersion": "nats.io/v1alpha2", "kind": "NatsCluster", "metadata": named}, "",
-		},
-		"a name that is not known yet": {
-			"kubernetes:core/v1:ConfigMap",
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
-				"name": resource.Computed{Element: resource.NewProperty("")},
-			}}, "",
-		},
-		"no name": {
-			"kubernetes:core/v1:ConfigMap",
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}, "metadata.name is required",
-		},
-		"a name to be made up": {
-			"kubernetes:core/v1:ConfigMap",
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"generateName": "x-"}},
-			"metadata.name is required",
-		},
-		"no kind": {
-			"kubernetes:helm.sh/v3:Release", map[string]any{"chart": "nats"}, "kubernetes:helm.sh/v3:Release",
-		},
-		"a patch": {
-			"kubernetes:core/v1:ConfigMapPatch",
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": named}, "kubernetes:core/v1:ConfigMapPatch",
-		},
-		"a wait that cannot be read": {
-			"kubernetes:core/v1:ConfigMap",
-			map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
-				"name": "settings", "annotations": map[string]any{"pulumi.com/waitFor": "Ready"},
-			}}, "pulumi.com/waitFor",
-		},
+func TestDiffConfig(t *testing.T) {
+	text := resource.NewProperty[string]
+	unknown := resource.MakeComputed(text(""))
+	here, hereAgain, elsewhere := kubeconfigFor("https://127.0.0.1", "a"), kubeconfigFor("https://127.0.0.1", "b"), kubeconfigFor("https://127.0.0.2", "a")
+	of := func(kubeconfig resource.PropertyValue, identifier ...resource.PropertyValue) resource.PropertyMap {
+		inputs := resource.PropertyMap{"kubeconfig": kubeconfig}
+		for _, value := range identifier {
+			inputs[clusterIdentifier] = value
+		}
+		return inputs
 	}
-	for name, test := range tests {
+	for name, test := range map[string]struct {
+		before, after resource.PropertyMap
+		replace       []resource.PropertyKey
+	}{
+		"another user of the same server":                            {of(here), of(hereAgain), nil},
+		"another server":                                             {of(here), of(elsewhere), []resource.PropertyKey{"kubeconfig"}},
+		"a kubeconfig that is not known yet":                         {of(here), of(unknown), []resource.PropertyKey{"kubeconfig"}},
+		"a kubeconfig that is not known yet, of the same identifier": {of(here, text("a")), of(unknown, text("a")), nil},
+		"another identifier":                                         {of(here, text("a")), of(here, text("b")), []resource.PropertyKey{clusterIdentifier}},
+		"the same identifier at another server":                      {of(here, text("a")), of(elsewhere, text("a")), nil},
+		"an identifier that is not known yet":                        {of(here, text("a")), of(here, unknown), nil},
+		"an identifier where there was none, at another server":      {of(here), of(elsewhere, text("a")), []resource.PropertyKey{"kubeconfig"}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			inputs := resource.NewPropertyMapFromMap(test.inputs)
-			resp, err := New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{
-				URN: urnOf(test.token), Type: test.token, News: inputs,
-			})
+			diff, err := New("4.30.0", "").DiffConfig(t.Context(), plugin.DiffConfigRequest{OldInputs: test.before, NewInputs: test.after})
 			require.NoError(t, err)
-			assert.Equal(t, inputs, resp.Properties)
-			if test.want == "" {
-				assert.Empty(t, resp.Failures)
-				return
-			}
-			require.Len(t, resp.Failures, 1)
-			assert.Contains(t, resp.Failures[0].Reason, test.want)
-			assert.Contains(t, resp.Failures[0].Reason, string(urnOf(test.token)))
+			assert.Equal(t, plugin.DiffSome, diff.Changes)
+			assert.Equal(t, test.replace, diff.ReplaceKeys)
 		})
 	}
 }
 
-func TestWhatIsNoObjectIsRefusedByItsToken(t *testing.T) {
-	p := New("4.30.0", "")
-	_, err := p.Invoke(t.Context(), plugin.InvokeRequest{Tok: "kubernetes:yaml:decode"})
-	assert.ErrorContains(t, err, "kubernetes:yaml:decode")
-	_, err = p.Construct(t.Context(), plugin.ConstructRequest{Type: "kubernetes:yaml/v2:ConfigFile"})
-	assert.ErrorContains(t, err, "kubernetes:yaml/v2:ConfigFile")
-	_, err = p.Call(t.Context(), plugin.CallRequest{Tok: "kubernetes:x:Y/z"})
-	assert.ErrorContains(t, err, "kubernetes:x:Y/z")
+func TestCheckConfig(t *testing.T) {
+	text := resource.NewProperty[string]
+	kubeconfig := kubeconfigFor("https://127.0.0.1", "a")
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	require.NoError(t, os.WriteFile(path, []byte(kubeconfig.StringValue()), 0o600))
+	for name, test := range map[string]struct {
+		inputs resource.PropertyMap
+		want   string // part of the one failure, empty for none
+	}{
+		"a kubeconfig":                 {resource.PropertyMap{"kubeconfig": kubeconfig}, ""},
+		"the path of one":              {resource.PropertyMap{"kubeconfig": text(path)}, ""},
+		"one that is not known yet":    {resource.PropertyMap{"kubeconfig": resource.MakeComputed(text(""))}, ""},
+		"the path of none":             {resource.PropertyMap{"kubeconfig": text(path + "2")}, "no such file"},
+		"a context that is not there":  {resource.PropertyMap{"kubeconfig": kubeconfig, "context": text("other")}, "other"},
+		"a server elsewhere":           {resource.PropertyMap{"kubeconfig": kubeconfigFor("https://203.0.113.7", "a")}, "outside this machine"},
+		"none":                         {resource.PropertyMap{}, "kubeconfig is required"},
+		"an option that is not served": {resource.PropertyMap{"kubeconfig": kubeconfig, "renderYamlToDirectory": text("out")}, "renderYamlToDirectory"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, err := New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: test.inputs})
+			require.NoError(t, err)
+			assertFailure(t, resp.Failures, test.want)
+		})
+	}
 }
 
-func TestGVKOfToken(t *testing.T) {
-	tests := map[tokens.Type][2]string{
-		"kubernetes:core/v1:Namespace":                        {"v1", "Namespace"},
-		"kubernetes:apps/v1:StatefulSet":                      {"apps/v1", "StatefulSet"},
-		"kubernetes:rbac.authorization.k8s.io/v1:ClusterRole": {"rbac.authorization.k8s.io/v1", "ClusterRole"},
+func assertFailure(t *testing.T, failures []plugin.CheckFailure, want string) {
+	t.Helper()
+	if want == "" {
+		assert.Empty(t, failures)
+		return
 	}
-	for token, want := range tests {
-		apiVersion, kind := gvkOfToken(token)
-		assert.Equal(t, want, [2]string{apiVersion, kind}, token)
+	require.Len(t, failures, 1)
+	assert.Contains(t, failures[0].Reason, want)
+}
+
+func TestCheck(t *testing.T) {
+	for name, test := range map[string]struct {
+		token  tokens.Type
+		inputs string
+		want   string // part of the one failure, empty for none
+	}{
+		"a custom resource":          {"kubernetes:nats.io/v1alpha2:NatsCluster", `{apiVersion: nats.io/v1alpha2, kind: NatsCluster, metadata: {name: a}}`, ""},
+		"a name to be made up":       {"kubernetes:core/v1:ConfigMap", `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x-}}`, "metadata.name is required"},
+		"no object":                  {"kubernetes:helm.sh/v3:Release", `{chart: nats}`, "kubernetes:helm.sh/v3:Release"},
+		"a patch":                    {"kubernetes:core/v1:ConfigMapPatch", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`, "kubernetes:core/v1:ConfigMapPatch"},
+		"a wait that cannot be read": {"kubernetes:core/v1:ConfigMap", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {pulumi.com/waitFor: Ready}}}`, "pulumi.com/waitFor"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp, err := New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{Type: test.token, News: properties(t, test.inputs)})
+			require.NoError(t, err)
+			assertFailure(t, resp.Failures, test.want)
+		})
 	}
+	unknown := resource.PropertyMap{"apiVersion": resource.NewProperty("v1"), "kind": resource.NewProperty("ConfigMap"),
+		"metadata": resource.NewProperty(resource.PropertyMap{"name": resource.MakeComputed(resource.NewProperty(""))})}
+	resp, err := New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{Type: "kubernetes:core/v1:ConfigMap", News: unknown})
+	require.NoError(t, err)
+	assert.Empty(t, resp.Failures, "a name that is not known yet")
+}
+
+// TestCredentialPlugins: providers of several sandboxes in one process run different
+// plugins of the same name.
+func TestCredentialPlugins(t *testing.T) {
+	const name = "gke-gcloud-auth-plugin"
+	own := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(own, name), nil, 0o700))
+	assert.Equal(t, filepath.Join(own, name), New("4.30.0", own).pluginPath(name))
+	assert.Equal(t, "aws", New("4.30.0", own).pluginPath("aws"))
+	assert.Equal(t, name, New("4.30.0", "").pluginPath(name))
 }

@@ -8,9 +8,7 @@ import (
 
 // Tools are the paths of the compiled programs.
 type Tools struct {
-	Pulumi string
-	// PulumiState serves the state of Pulumi's stacks.
-	PulumiState                                                  string
+	Pulumi                                                       string
 	Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler    string
 	Kwok, Kwokctl, NATSOperator                                  string
 	NATSServer, NATSReloader, Pushgateway                        string
@@ -103,7 +101,6 @@ var all = []tool{
 	{OfStacks, "nats-operator", func(t *Tools) *string { return &t.NATSOperator }, "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/operator", nil},
 	{OfStacks, "pulumi", func(t *Tools) *string { return &t.Pulumi }, "pulumi", "github.com/pulumi/pulumi/pkg/v3", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
 		[]variable{{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"}}},
-	{OfStacks, "pulumi-state", func(t *Tools) *string { return &t.PulumiState }, "pulumi", "github.com/pulumi/pulumi/pkg/v3", "./state", nil},
 	{OfStacks, "kube-apiserver", func(t *Tools) *string { return &t.KubeAPIServer }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
 	{OfStacks, "kube-controller-manager", func(t *Tools) *string { return &t.KubeControllerManager }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
 	{OfStacks, "kube-scheduler", func(t *Tools) *string { return &t.KubeScheduler }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},

@@ -1,0 +1,261 @@
+package kubeprovider
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+// errUnknown is the error of a value that only an update will know.
+var errUnknown = errors.New("value is not known yet")
+
+// objectOf makes the object that a resource's inputs describe.
+func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
+	content, err := plain(resource.NewProperty(reveal(inputs)))
+	if err != nil {
+		return nil, err
+	}
+	obj := &unstructured.Unstructured{Object: content.(map[string]any)}
+	if isSecret(obj) {
+		encodeStringData(obj)
+	}
+	return obj, nil
+}
+
+// plain turns a revealed property into a JSON value. Nulls are left out of objects: applying one
+// would claim the field.
+func plain(v resource.PropertyValue) (any, error) {
+	switch {
+	case v.IsComputed():
+		return nil, errUnknown
+	case v.IsNull(), v.IsBool(), v.IsString():
+		return v.V, nil
+	case v.IsNumber():
+		// Kubernetes has integers, and Pulumi only has floating-point numbers.
+		if n := v.NumberValue(); n == math.Trunc(n) && math.Abs(n) <= 1<<53 {
+			return int64(n), nil
+		}
+		return v.NumberValue(), nil
+	case v.IsArray():
+		out := make([]any, len(v.ArrayValue()))
+		for i, element := range v.ArrayValue() {
+			var err error
+			if out[i], err = plain(element); err != nil {
+				return nil, fmt.Errorf("[%d]: %w", i, err)
+			}
+		}
+		return out, nil
+	case v.IsObject():
+		out := map[string]any{}
+		for key, property := range v.ObjectValue() {
+			if property.IsNull() {
+				continue
+			}
+			value, err := plain(property)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", key, err)
+			}
+			out[string(key)] = value
+		}
+		return out, nil
+	default:
+		return nil, fmt.Errorf("%s is no value of a Kubernetes object", v.TypeString())
+	}
+}
+
+// outputsOf makes a resource's outputs: the live object, without the record of
+// who owns which field, secret wherever the inputs are.
+func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap) resource.PropertyMap {
+	live = live.DeepCopy()
+	live.SetManagedFields(nil)
+	outputs := resource.NewPropertyMapFromMap(live.Object)
+	// The API server takes stringData and never returns it.
+	if v, ok := inputs["stringData"]; ok && isSecret(live) {
+		outputs["stringData"] = v
+	}
+	markSecret(live, outputs)
+	conceal(outputs, inputs)
+	return outputs
+}
+
+// markSecret makes the content of a Secret a secret of Pulumi's.
+func markSecret(obj *unstructured.Unstructured, properties resource.PropertyMap) {
+	for _, key := range []resource.PropertyKey{"data", "stringData"} {
+		if v, ok := properties[key]; ok && isSecret(obj) && !v.IsSecret() {
+			properties[key] = resource.MakeSecret(v)
+		}
+	}
+}
+
+func isSecret(obj *unstructured.Unstructured) bool {
+	return obj.GroupVersionKind() == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
+}
+
+// encodeStringData moves a Secret's stringData into its data, as the API server
+// does, so that the fields that are applied are the ones that exist: only these
+// can be compared, and removed when the inputs no longer have them.
+func encodeStringData(obj *unstructured.Unstructured) {
+	plain, ok := obj.Object["stringData"].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(obj.Object, "stringData")
+	data, _ := obj.Object["data"].(map[string]any)
+	if data == nil {
+		data = map[string]any{}
+	}
+	for key, value := range plain {
+		data[key] = base64.StdEncoding.EncodeToString([]byte(fmt.Sprint(value)))
+	}
+	obj.Object["data"] = data
+}
+
+// InputsID returns the resource ID of the object that a resource's inputs describe.
+func InputsID(inputs resource.PropertyMap) (resource.ID, error) {
+	obj, err := objectOf(inputs)
+	if err != nil {
+		return "", err
+	}
+	return idOf(obj), nil
+}
+
+// idOf returns the resource ID of an object: its name, after its namespace if it has
+// one.
+func idOf(obj *unstructured.Unstructured) resource.ID {
+	if obj.GetNamespace() == "" {
+		return resource.ID(obj.GetName())
+	}
+	return resource.ID(obj.GetNamespace() + "/" + obj.GetName())
+}
+
+// describe names an object in messages, as in "StatefulSet persia/nn-worker".
+func describe(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + string(idOf(obj)) }
+
+// reveal returns properties without the marks of secrets and outputs. What is
+// not known stays so.
+func reveal(properties resource.PropertyMap) resource.PropertyMap {
+	return revealed(resource.NewProperty(properties)).ObjectValue()
+}
+
+func revealed(v resource.PropertyValue) resource.PropertyValue {
+	switch {
+	case v.IsSecret():
+		return revealed(v.SecretValue().Element)
+	case v.IsOutput() && v.OutputValue().Known:
+		return revealed(v.OutputValue().Element)
+	case v.IsOutput():
+		return resource.MakeComputed(resource.NewProperty(""))
+	case v.IsArray():
+		out := make([]resource.PropertyValue, len(v.ArrayValue()))
+		for i, element := range v.ArrayValue() {
+			out[i] = revealed(element)
+		}
+		return resource.NewProperty(out)
+	case v.IsObject():
+		out := resource.PropertyMap{}
+		for key, value := range v.ObjectValue() {
+			out[key] = revealed(value)
+		}
+		return resource.NewProperty(out)
+	default:
+		return v
+	}
+}
+
+// conceal marks as secret every value that is secret in like. A list that contains a secret becomes
+// one as a whole, because its elements may have moved.
+func conceal(properties, like resource.PropertyMap) {
+	for key, pattern := range like {
+		value, ok := properties[key]
+		switch {
+		case !ok || value.IsSecret():
+		case value.IsObject() && pattern.IsObject():
+			conceal(value.ObjectValue(), pattern.ObjectValue())
+		case pattern.ContainsSecrets():
+			properties[key] = resource.MakeSecret(value)
+		}
+	}
+}
+
+// bookkeeping is the metadata that the API server keeps for itself.
+var bookkeeping = []string{
+	"managedFields", "resourceVersion", "generation", "uid", "creationTimestamp",
+	"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
+}
+
+// normalize writes an object as Kubernetes' Go types write it, so that two ways
+// to say the same do not differ: a quantity of 1000m is 1. Fields that the types
+// do not have are dropped. A kind without a type stays as it is.
+func normalize(obj *unstructured.Unstructured) *unstructured.Unstructured {
+	out := obj.DeepCopy()
+	if typed, err := scheme.Scheme.New(obj.GroupVersionKind()); err == nil && !isSecret(obj) {
+		if content, err := throughType(obj.Object, typed); err == nil {
+			out.Object = prune(content, obj.Object).(map[string]any)
+		}
+	}
+	if metadata, ok := out.Object["metadata"].(map[string]any); ok {
+		for _, field := range bookkeeping {
+			delete(metadata, field)
+		}
+	}
+	delete(out.Object, "status")
+	return out
+}
+
+func throughType(content map[string]any, typed runtime.Object) (map[string]any, error) {
+	if _, ok := typed.(metav1.Object); !ok {
+		return content, nil
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
+		return nil, err
+	}
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
+}
+
+// prune returns the part of a value that has the shape of like: the fields that
+// like has, with the values of content. Lists are paired by position.
+func prune(value, like any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		pattern, ok := like.(map[string]any)
+		if !ok {
+			return value
+		}
+		out := map[string]any{}
+		for key := range pattern {
+			if inner, ok := value[key]; ok {
+				out[key] = prune(inner, pattern[key])
+			}
+		}
+		return out
+	case []any:
+		pattern, ok := like.([]any)
+		if !ok || len(value) > 0 && len(pattern) > 0 && reflect.TypeOf(value[0]) != reflect.TypeOf(pattern[0]) {
+			return value
+		}
+		out := make([]any, min(len(value), len(pattern)))
+		for i := range out {
+			out[i] = prune(value[i], pattern[i])
+		}
+		return out
+	}
+	return value
+}
+
+// liveLike returns the part of a live object that a resource's inputs speak of.
+func liveLike(live *unstructured.Unstructured, inputs resource.PropertyMap) (resource.PropertyMap, error) {
+	obj, err := objectOf(inputs)
+	if err != nil {
+		return nil, err
+	}
+	return resource.NewPropertyMapFromMap(prune(live.Object, normalize(obj).Object).(map[string]any)), nil
+}

@@ -1,0 +1,108 @@
+package sandbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+
+	"persia/sandbox/process"
+)
+
+// State is the state of a stack in a folder of Pulumi's file backend.
+type State struct{ dir, stack string }
+
+// url is for PULUMI_BACKEND_URL. Pulumi need not keep the types of the files.
+func (s State) url() string { return "file://" + s.dir + "?metadata=skip" }
+
+// File is the checkpoint, which Pulumi writes at each step.
+func (s State) File() string {
+	return filepath.Join(s.dir, ".pulumi", "stacks", "persia", s.stack+".json")
+}
+
+// Exists reports whether the stack has been created.
+func (s State) Exists() bool {
+	_, err := os.Stat(s.File())
+	return err == nil
+}
+
+// Resources counts the resources, and the operations whose end is unknown.
+func (s State) Resources() (resources, pending int, err error) {
+	var saved struct {
+		Checkpoint struct {
+			Latest struct {
+				Resources         []json.RawMessage `json:"resources"`
+				PendingOperations []json.RawMessage `json:"pending_operations"`
+			} `json:"latest"`
+		} `json:"checkpoint"`
+	}
+	err = readJSON(s.File(), &saved)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, nil
+	}
+	return len(saved.Checkpoint.Latest.Resources), len(saved.Checkpoint.Latest.PendingOperations), err
+}
+
+// Locks are the files of the updates that have begun and not ended. If no command is at work, it was
+// killed.
+func (s State) Locks() []string {
+	locks, _ := filepath.Glob(filepath.Join(s.dir, ".pulumi", "locks", "organization", "persia", s.stack, "*.json"))
+	return locks
+}
+
+// endCLI ends the CLIs that hold a lock: one that is killed without its children goes on, and would write
+// the state.
+func (s State) endCLI(ctx context.Context, executable string) error {
+	for _, lock := range s.Locks() {
+		var holder struct{ PID int }
+		if err := readJSON(lock, &holder); err != nil {
+			return err
+		}
+		found, err := process.Find(holder.PID)
+		if err != nil || !strings.HasPrefix(found.Command, executable) {
+			continue
+		}
+		if err := process.Stop(ctx, time.Minute, found); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletesFailed reports whether the last update failed while it deleted resources. They may be gone by
+// now, and be in the state all the same.
+func (s State) deletesFailed() (bool, error) {
+	// The names end with the time.
+	history, err := filepath.Glob(filepath.Join(s.dir, ".pulumi", "history", "persia", s.stack, "*.history.json"))
+	if err != nil || len(history) == 0 {
+		return false, err
+	}
+	var last struct {
+		Kind            apitype.UpdateKind
+		Result          apitype.UpdateResult
+		ResourceChanges map[apitype.OpType]int
+	}
+	if err := readJSON(history[len(history)-1], &last); err != nil {
+		return false, err
+	}
+	deletes := last.Kind == apitype.DestroyUpdate || last.ResourceChanges[apitype.OpDelete]+last.ResourceChanges[apitype.OpDeleteReplaced] > 0
+	return deletes && last.Result == apitype.FailedResult, nil
+}
+
+func readJSON(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,102 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// write writes a file in a new folder.
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+}
+
+func TestState(t *testing.T) {
+	for name, test := range map[string]struct {
+		checkpoint         string
+		resources, pending int
+	}{
+		"never up":               {"", 0, 0},
+		"a stack just created":   {`{"version": 3, "checkpoint": {"stack": "dev"}}`, 0, 0},
+		"resources":              {`{"version": 3, "checkpoint": {"latest": {"resources": [{"urn": "a"}]}}}`, 1, 0},
+		"a resource in the make": {`{"version": 3, "checkpoint": {"latest": {"pending_operations": [{"type": "creating"}]}}}`, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := State{t.TempDir(), "dev"}
+			if test.checkpoint != "" {
+				write(t, state.File(), test.checkpoint)
+			}
+			assert.Equal(t, test.checkpoint != "", state.Exists())
+			resources, pending, err := state.Resources()
+			require.NoError(t, err)
+			assert.Equal(t, []int{test.resources, test.pending}, []int{resources, pending})
+		})
+	}
+}
+
+func TestDeletesFailed(t *testing.T) {
+	for name, test := range map[string]struct {
+		last string
+		want bool
+	}{
+		"never up":                  {"", false},
+		"an up":                     {`{"kind": "update", "result": "succeeded", "resourceChanges": {"delete": 1}}`, false},
+		"an up that failed":         {`{"kind": "update", "result": "failed", "resourceChanges": {"create": 3}}`, false},
+		"an up that failed halfway": {`{"kind": "update", "result": "failed", "resourceChanges": {"create": 3, "delete": 1}}`, true},
+		"a destroy that failed":     {`{"kind": "destroy", "result": "failed"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := State{t.TempDir(), "dev"}
+			if test.last != "" {
+				history := filepath.Join(state.dir, ".pulumi", "history", "persia", "dev")
+				write(t, filepath.Join(history, "dev-1.history.json"), `{"kind": "destroy", "result": "failed"}`)
+				write(t, filepath.Join(history, "dev-2.history.json"), test.last)
+			}
+			got, err := state.deletesFailed()
+			require.NoError(t, err)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+// TestEndCLI: of the processes that a lock may name, only the CLI is ended.
+func TestEndCLI(t *testing.T) {
+	state := State{t.TempDir(), "dev"}
+	cli := exec.Command("sleep", "300")
+	require.NoError(t, cli.Start())
+	t.Cleanup(func() { _ = cli.Process.Kill() })
+	ended := make(chan error, 1)
+	go func() { ended <- cli.Wait() }()
+	write(t, filepath.Join(state.dir, ".pulumi", "locks", "organization", "persia", "dev", "a.json"), `{"pid": `+strconv.Itoa(cli.Process.Pid)+`}`)
+	require.Len(t, state.Locks(), 1)
+	require.NoError(t, state.endCLI(t.Context(), "/no/pulumi"))
+	assert.Empty(t, ended, "it is no CLI")
+	require.NoError(t, state.endCLI(t.Context(), "sleep"))
+	assert.Error(t, <-ended)
+}
+
+// TestTakeCreates: of the operations under way when the engine was killed, only the creates of objects and
+// of Google Cloud's resources are taken.
+func TestTakeCreates(t *testing.T) {
+	var deployment apitype.DeploymentV3
+	require.NoError(t, json.Unmarshal([]byte(`{"pending_operations": [
+		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:PersistentVolumeClaim::claim"}},
+		{"type": "deleting", "resource": {"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Secret::other"}},
+		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::gcp:storage/bucket:Bucket::bucket"}},
+		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::kubernetes"}}
+	]}`), &deployment))
+	created := takeCreates(&deployment)
+	require.Len(t, created, 2)
+	assert.Equal(t, "claim", created[0].URN.Name())
+	assert.Equal(t, "bucket", created[1].URN.Name())
+	assert.Len(t, deployment.PendingOperations, 2)
+}
