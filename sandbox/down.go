@@ -12,7 +12,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 
-	"persia/sandbox/background"
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
 )
@@ -68,7 +67,7 @@ func (s *Sandbox) startOrReplace(ctx context.Context) (lost bool, err error) {
 
 // stop stops all processes.
 func (s *Sandbox) stop(ctx context.Context) error {
-	if err := background.Stop(ctx, s.path("agent")); err != nil {
+	if err := s.agent().Stop(ctx); err != nil {
 		return err
 	}
 	if err := stopNode(ctx, s.path("node")); err != nil {

@@ -15,7 +15,6 @@ import (
 	"persia/config"
 	"persia/config/input"
 	"persia/sandbox/gcp/nodepools"
-	"persia/sandbox/secrets"
 	"persia/stack"
 )
 
@@ -89,7 +88,7 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	if salt := last.Setting(input.EncryptionSalt); salt != "" {
 		file.Settings[input.EncryptionSalt] = salt
 	}
-	left, taken := secrets.Take(file.Config)
+	left, taken := takeSecrets(file.Config)
 	file.Config = left
 	text, err := file.Text()
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"persia/config/input"
-	"persia/sandbox/secrets"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
@@ -70,7 +69,7 @@ config:
 	s := source{stacks: project, stack: "dev"}
 	taken, err := s.writeStackFile(dir)
 	require.NoError(t, err)
-	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: secrets.StandIn("v1:abc"), Secret: true}}, taken)
+	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: standIn("v1:abc"), Secret: true}}, taken)
 	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
 	assert.Empty(t, copied.Settings)

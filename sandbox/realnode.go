@@ -15,8 +15,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"persia/sandbox/background"
 	"persia/sandbox/node"
+	"persia/sandbox/process"
 )
 
 // RealNode describes the real node of package node, on which pods really run.
@@ -99,18 +99,18 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	if err != nil {
 		return err
 	}
-	return program.Start(ctx, dir)
+	return process.Background(dir).Start(ctx, program)
 }
 
 // nodeProgram returns the program that runs the real node. Other options or images make another
 // program.
-func nodeProgram(executable string, options node.Options) (background.Program, error) {
+func nodeProgram(executable string, options node.Options) (process.Program, error) {
 	file := filepath.Join(options.Dir, "options.json")
 	if err := options.Write(file); err != nil {
-		return background.Program{}, err
+		return process.Program{}, err
 	}
 	inputs, err := nodeInputs(options)
-	return background.Program{Executable: executable, Args: []string{"node", "--options", file}, Inputs: inputs}, err
+	return process.Program{Executable: executable, Args: []string{"node", "--options", file}, Inputs: inputs}, err
 }
 
 // nodeInputs differ where the options or the archives of the images do. A machine reads
@@ -152,7 +152,7 @@ func stopNode(ctx context.Context, dir string) error {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err := background.Stop(ctx, dir); err != nil {
+	if err := process.Background(dir).Stop(ctx); err != nil {
 		return err
 	}
 	return node.CleanUp(dir)

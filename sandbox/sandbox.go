@@ -17,7 +17,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
 	"persia/config/input"
-	"persia/sandbox/background"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/node"
 	"persia/sandbox/process"
@@ -185,14 +184,16 @@ func (s *Sandbox) Destroy(ctx context.Context) error {
 	return s.destroy(ctx, false)
 }
 
+func (f folder) agent() process.Background { return process.Background(f.path("agent")) }
+
 // start starts the control plane, the agent and a real node, if they do not run.
 func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.cluster.Start(ctx, s.options.Out); err != nil {
 		return err
 	}
-	err := background.Start(ctx, s.path("agent"), s.options.Executable, "agent",
+	err := s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent",
 		"--dir", s.path("agent"), "--kubeconfig", s.Kubeconfig(), "--nats-operator", s.options.Tools.NATSOperator,
-		"--jobset", s.options.Tools.JobSet, "--kueue", s.options.Tools.Kueue, "--proxy", s.cluster.Proxy(), "--node-tunnel", node.Tunnel(s.path("node")))
+		"--jobset", s.options.Tools.JobSet, "--kueue", s.options.Tools.Kueue, "--proxy", s.cluster.Proxy(), "--node-tunnel", node.Tunnel(s.path("node"))}})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 
 	"persia/cmd/persia/status"
 	"persia/gcp"
-	"persia/sandbox/background"
+	"persia/sandbox/process"
 )
 
 // ErrNotRunning is the error of commands that need a sandbox that is up.
@@ -62,14 +62,14 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 // printEnded prints which background programs have ended. Only the next up starts them
 // again.
 func (s *Sandbox) printEnded(out io.Writer) {
-	programs := []struct{ name, dir string }{{"agent", s.path("agent")}}
+	programs := map[string]process.Background{"agent": s.agent()}
 	if s.HasRealNode() {
-		programs = append(programs, struct{ name, dir string }{"real node", s.path("node")})
+		programs["real node"] = process.Background(s.path("node"))
 	}
-	for _, program := range programs {
-		if !background.Running(program.dir) {
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		if !programs[name].Running() {
 			fmt.Fprintf(out, "\nthe %s does not run: see %s, and start it again with `make up %s`\n",
-				program.name, background.Log(program.dir), s.Variables())
+				name, programs[name].Log(), s.Variables())
 		}
 	}
 }

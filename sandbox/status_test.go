@@ -7,7 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/sandbox/background"
+	"persia/sandbox/process"
 )
 
 func TestPrintEnded(t *testing.T) {
@@ -27,13 +27,13 @@ func TestPrintEnded(t *testing.T) {
 			s := &Sandbox{folder: folder{t.TempDir(), "dev"}, options: Options{Stack: "dev"}, real: RealNode{Pool: c.pool}}
 			for _, program := range c.running {
 				dir := s.path(program)
-				require.NoError(t, background.Start(t.Context(), dir, "/bin/sleep", "300"))
-				t.Cleanup(func() { assert.NoError(t, background.Stop(t.Context(), dir)) })
+				require.NoError(t, process.Background(dir).Start(t.Context(), process.Program{Executable: "/bin/sleep", Args: []string{"300"}}))
+				t.Cleanup(func() { assert.NoError(t, process.Background(dir).Stop(t.Context())) })
 			}
 			var out, want strings.Builder
 			for _, program := range c.want {
 				dir := s.path(strings.TrimPrefix(program, "real "))
-				want.WriteString("\nthe " + program + " does not run: see " + background.Log(dir) + ", and start it again with `make up STACK=dev`\n")
+				want.WriteString("\nthe " + program + " does not run: see " + process.Background(dir).Log() + ", and start it again with `make up STACK=dev`\n")
 			}
 			s.printEnded(&out)
 			assert.Equal(t, want.String(), out.String())

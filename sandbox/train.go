@@ -6,7 +6,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/node"
-	"persia/sandbox/trainings"
 )
 
 // AwaitTrainings waits until all training jobs of the stack are complete. It shows how they go
@@ -21,7 +20,7 @@ func (s *Sandbox) AwaitTrainings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return trainings.Await(ctx, client, s.options.Out, s.path("losses"))
+	return awaitTrainings(ctx, client, s.options.Out, s.path("losses"))
 }
 
 // PeakMemory returns the most memory, in bytes, that the real node has used so far.

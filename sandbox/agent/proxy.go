@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/sandbox/tunnel"
+	"persia/sandbox/node"
 )
 
 // serveProxy serves the connections that the API server asks for until stop is called.
 func (a *agent) serveProxy() (stop func(), err error) {
-	return tunnel.Serve(a.options.Proxy, a.dial)
+	return node.ServeTunnel(a.options.Proxy, a.dial)
 }
 
 // dial resolves an address of the cluster and connects to it.
@@ -27,7 +27,7 @@ func (a *agent) dial(ctx context.Context, address string) (net.Conn, error) {
 		return nil, err
 	}
 	if to.real {
-		return tunnel.Dial(ctx, a.options.NodeTunnel, to.address)
+		return node.DialTunnel(ctx, a.options.NodeTunnel, to.address)
 	}
 	return (&net.Dialer{}).DialContext(ctx, "tcp", to.address)
 }

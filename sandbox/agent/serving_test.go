@@ -25,7 +25,6 @@ import (
 
 	"persia/internal/testkit"
 	"persia/sandbox/node"
-	"persia/sandbox/tunnel"
 )
 
 // answering is a program that answers each request with the content of its settings.
@@ -113,7 +112,7 @@ func TestARealPodServes(t *testing.T) {
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	var asked []string
-	stop, err := tunnel.Serve(filepath.Join(dir, "node"), func(_ context.Context, address string) (net.Conn, error) {
+	stop, err := node.ServeTunnel(filepath.Join(dir, "node"), func(_ context.Context, address string) (net.Conn, error) {
 		asked = append(asked, address)
 		return net.Dial("tcp", server.Listener.Addr().String())
 	})

@@ -31,10 +31,6 @@ type Cluster struct {
 	// ResumeTimeout is how long a control plane that was ready before may take to become ready
 	// again. New sets it to three minutes.
 	ResumeTimeout time.Duration
-	// KubeletLeases has Start create a control plane whose simulated nodes renew leases as often as
-	// kubelets do, and that misses a node as soon as GKE does: 50 seconds after the last renewal. Without
-	// them, nodes do less, and may be late on a busy machine.
-	KubeletLeases bool
 }
 
 // New returns the cluster of the given name in dir, which need not exist and holds nothing else. The
@@ -97,11 +93,7 @@ func (c *Cluster) create(ctx context.Context) error {
 	// Without leases: a restarted kwok would leave the nodes alone until the
 	// leases that it held before expire, minutes later. The configuration file
 	// cannot say zero.
-	heartbeats := []string{"--node-lease-duration-seconds", "0"}
-	if c.KubeletLeases {
-		heartbeats = []string{"--node-lease-duration-seconds", "40", "--heartbeat-factor", "1"}
-	}
-	if err := c.kwokctl(ctx, append([]string{"create", "cluster", "--kubeconfig", ""}, heartbeats...)...); err != nil {
+	if err := c.kwokctl(ctx, "create", "cluster", "--kubeconfig", "", "--node-lease-duration-seconds", "0"); err != nil {
 		return err
 	}
 	if err := c.awaitHealth(ctx); err != nil {
@@ -183,8 +175,8 @@ func (c *Cluster) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, path := range []string{c.Kubeconfig(), c.configFile(), c.auditPolicyFile(), c.stagesFile(), c.egressFile(), c.Proxy(), c.stubs(), c.kwokDir()} {
-		if err := os.RemoveAll(path); err != nil {
+	for _, name := range []string{"kubeconfig", "kwokctl.yaml", "audit-policy.yaml", "stages.yaml", "egress.yaml", "proxy", "stubs", "kwok"} {
+		if err := os.RemoveAll(filepath.Join(c.dir, name)); err != nil {
 			return err
 		}
 	}

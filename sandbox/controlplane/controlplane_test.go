@@ -38,12 +38,12 @@ func TestFreePorts(t *testing.T) {
 
 func TestConfigKeepsToThisMachine(t *testing.T) {
 	c := New(t.TempDir(), "test", toolchain.In("/bin/tools"))
-	content, err := yaml.Marshal(c.config([]int{1, 2, 3, 4, 5, 6}))
+	content, err := c.config([]int{1, 2, 3, 4, 5, 6})
 	require.NoError(t, err)
 	var config struct {
 		Options map[string]any `json:"options"`
 	}
-	require.NoError(t, yaml.Unmarshal(content, &config))
+	require.NoError(t, yaml.Unmarshal([]byte(content), &config))
 
 	assert.Equal(t, "127.0.0.1", config.Options["bindAddress"], "loopback only")
 	for name, value := range config.Options {

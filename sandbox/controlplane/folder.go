@@ -23,11 +23,8 @@ func (f folder) PKI() string { return filepath.Join(f.workdir(), "pki") }
 // Proxy returns the socket through which the API server reaches Services and nodes.
 func (f folder) Proxy() string { return filepath.Join(f.dir, "proxy") }
 
-func (f folder) egressFile() string      { return filepath.Join(f.dir, "egress.yaml") }
-func (f folder) lockFile() string        { return filepath.Join(f.dir, "lock") }
-func (f folder) configFile() string      { return filepath.Join(f.dir, "kwokctl.yaml") }
-func (f folder) auditPolicyFile() string { return filepath.Join(f.dir, "audit-policy.yaml") }
-func (f folder) stagesFile() string      { return filepath.Join(f.dir, "stages.yaml") }
+func (f folder) lockFile() string   { return filepath.Join(f.dir, "lock") }
+func (f folder) configFile() string { return filepath.Join(f.dir, "kwokctl.yaml") }
 
 // stubs returns the only folder on kwokctl's PATH.
 func (f folder) stubs() string { return filepath.Join(f.dir, "stubs") }

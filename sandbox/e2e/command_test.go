@@ -16,14 +16,7 @@ func binDir() string { return filepath.Dir(tools.Pulumi) }
 // sandboxCommand runs the sandbox command on the stack dev.
 func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
-	return sandboxCommandIn(t, os.Environ(), dir, args...)
-}
-
-// sandboxCommandIn runs the sandbox command in an environment.
-func sandboxCommandIn(t *testing.T, environment []string, dir string, args ...string) (stdout, stderr string, err error) {
-	t.Helper()
 	command := exec.CommandContext(t.Context(), executable, append(args, "--dir", dir, "--repository", repository, "--toolchain", binDir())...)
-	command.Env = environment
 	var out, errs strings.Builder
 	command.Stdout, command.Stderr = &out, &errs
 	err = command.Run()
@@ -67,21 +60,4 @@ func testDownByCommand(t *testing.T, dir string) {
 	require.NoError(t, err)
 	assert.Empty(t, entries)
 	assertNoProcess(t, dir)
-}
-
-// TestOfficialKubernetesProvider checks that the engine starts the provider on the PATH. A program
-// that only reports its start replaces the official provider, which takes long to compile.
-func TestOfficialKubernetesProvider(t *testing.T) {
-	nightly(t)
-	t.Parallel()
-	bin := t.TempDir()
-	started := filepath.Join(bin, "started")
-	script := "#!/bin/sh\necho started >> '" + started + "'\nexit 1\n"
-	require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi-resource-kubernetes"), []byte(script), 0o700))
-	dir := t.TempDir()
-	newSandbox(t, dir, "dev") // takes it down
-	environment := append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "SANDBOX_KUBERNETES_PROVIDER=official")
-	stdout, stderr, err := sandboxCommandIn(t, environment, dir, "preview")
-	require.Error(t, err)
-	assert.FileExists(t, started, "%s%s", stdout, stderr)
 }

@@ -44,17 +44,12 @@ func TestJobSet(t *testing.T) {
 	}
 	write(nil)
 	s := newSandboxOf(t, project, t.TempDir(), "madeup")
-	s.Cluster().KubeletLeases = true
 	require.NoError(t, s.Apply(t.Context()))
 	c := newCluster(t, s)
 	all := func() bool { return c.running("train") == replicas+5 }
 	c.await(all, "all replicas run")
 	c.assertJobSetPods(replicas)
 	assert.Empty(t, upChanges(t, s), "second up")
-
-	if !t.Run("lost node", func(t *testing.T) { c.assertLostNode(t, "train") }) {
-		return // the pods of the lost node stay, and all that follows would wait for them
-	}
 
 	write(object{"suspend": true})
 	assert.Equal(t, map[string]int{"update": 1}, upChanges(t, s), "the JobSet")

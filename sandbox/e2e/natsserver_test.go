@@ -3,7 +3,6 @@ package e2e
 import (
 	"bufio"
 	"bytes"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -15,7 +14,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -25,9 +23,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// payload is PERSIA's largest message.
-const payload = 52428800
 
 // natsServer is a real server that replaces a pod.
 type natsServer struct {
@@ -209,53 +204,6 @@ func connect(t *testing.T, url string, options ...natsgo.Option) *natsgo.Conn {
 	return connection
 }
 
-// assertMessages: a message of PERSIA's size goes whole from one server to another,
-// also when several come at once, and a larger one goes nowhere.
-func assertMessages(t *testing.T, servers natsServers) {
-	from, to := connect(t, servers[0].url()), connect(t, servers[1].url())
-	const several = 3
-	arrived := make(chan []byte, several)
-	_, err := to.Subscribe("features", func(message *natsgo.Msg) { arrived <- message.Data })
-	require.NoError(t, err)
-	// It comes after this one, in the same order everywhere.
-	awaitInterest(t, from, to)
-
-	sent := make([]byte, payload)
-	_, err = rand.Read(sent)
-	require.NoError(t, err)
-	for range several {
-		require.NoError(t, from.Publish("features", sent))
-	}
-	require.NoError(t, from.FlushTimeout(patience))
-	for range several {
-		select {
-		case got := <-arrived:
-			assert.True(t, bytes.Equal(sent, got), "%d bytes arrive whole, and not %d", len(sent), len(got))
-		case <-time.After(patience):
-			t.Fatal("the message did not arrive")
-		}
-	}
-	assert.ErrorIs(t, from.Publish("features", append(sent, 0)), natsgo.ErrMaxPayload)
-	assert.Contains(t, raw(t, servers[0], fmt.Sprintf("CONNECT {}\r\nPUB features %d\r\n", payload+1)), "Maximum Payload Violation",
-		"the server itself refuses it")
-}
-
-// awaitInterest sends until something arrives: before that, a server does not know
-// of a subscription at another.
-func awaitInterest(t *testing.T, from, to *natsgo.Conn) {
-	t.Helper()
-	arrived, err := to.SubscribeSync("hello")
-	require.NoError(t, err)
-	require.NoError(t, to.Flush())
-	await(t, func() bool {
-		if from.Publish("hello", nil) != nil {
-			return false
-		}
-		_, err := arrived.NextMsg(100 * time.Millisecond)
-		return err == nil
-	}, "a message arrives")
-}
-
 // raw speaks to a server without TLS and without a client, and returns all that it
 // answers until it closes the connection.
 func raw(t *testing.T, server *natsServer, text string) string {
@@ -272,37 +220,6 @@ func raw(t *testing.T, server *natsServer, text string) string {
 		answer.WriteString(lines.Text() + "\n")
 	}
 	return answer.String()
-}
-
-// assertReloads gives a running server the changed configuration, as the reloader
-// does: it takes it, unless maxPending has changed as well.
-func (s natsServers) assertReloads(t *testing.T, configuration string, maxPayload int) {
-	t.Helper()
-	server := s[0]
-	limits := func() (limits struct {
-		MaxPayload     int `json:"max_payload"`
-		MaxConnections int `json:"max_connections"`
-		MaxPending     int `json:"max_pending"`
-	}) {
-		require.NoError(t, server.ask("varz", &limits))
-		return limits
-	}
-	reload := func(configuration string) {
-		s.write(t, server, configuration)
-		require.NoError(t, server.process.Process.Signal(syscall.SIGHUP))
-	}
-	before := limits()
-	require.Equal(t, payload, before.MaxPayload)
-	reload(configuration)
-	await(t, func() bool { return limits().MaxPayload == maxPayload }, "the server takes other limits")
-	assert.Equal(t, 1000, limits().MaxConnections)
-	assert.Equal(t, before.MaxPending, limits().MaxPending)
-
-	reload(strings.Replace(configuration, fmt.Sprint(before.MaxPending), fmt.Sprint(2*before.MaxPending), 1))
-	await(t, func() bool {
-		log, err := os.ReadFile(server.file + ".log")
-		return err == nil && strings.Contains(string(log), "reload not supported for MaxPending")
-	}, "the server says what it does not take")
 }
 
 // assertUsers asserts that only clients with a name and its password can connect.

@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 
-	"persia/sandbox/images/archive"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -87,7 +86,7 @@ func (a Args) build(ctx context.Context) error {
 }
 
 // write writes the archive of an image unless it is up to date.
-func (a Args) write(image archive.Image) error {
+func (a Args) write(image Image) error {
 	_, name, _ := strings.Cut(image.Names[0], "/")
 	file := filepath.Join(a.Dir, strings.NewReplacer("/", "-", ":", "-").Replace(name)+".tar")
 	stamp, err := fingerprint(image)
@@ -108,7 +107,7 @@ func (a Args) write(image archive.Image) error {
 
 // fingerprint identifies an image by the sizes and times of its files, because reading
 // gigabytes takes too long.
-func fingerprint(image archive.Image) (string, error) {
+func fingerprint(image Image) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, image.Names, image.Environment, image.Entrypoint, image.User)
 	for _, layer := range image.Layers {
@@ -130,25 +129,25 @@ func fingerprint(image archive.Image) (string, error) {
 
 // training returns the image of the roles: a shell with the usual tools, Python with
 // PERSIA and PyTorch, and the example.
-func (a Args) training(ctx context.Context) (archive.Image, error) {
+func (a Args) training(ctx context.Context) (Image, error) {
 	python, err := findPython(ctx)
 	if err != nil {
-		return archive.Image{}, err
+		return Image{}, err
 	}
 	example := filepath.Join(a.Repository, "examples", "training")
 	dir := filepath.Join(a.Dir, "python"+python.version)
 	if err := python.install(ctx, dir, filepath.Join(example, "requirements.txt"), a.Progress); err != nil {
-		return archive.Image{}, err
+		return Image{}, err
 	}
 	packages, shared, err := python.files(dir)
 	if err != nil {
-		return archive.Image{}, err
+		return Image{}, err
 	}
 	executable := "usr/local/bin/python" + python.version
-	packages[executable] = archive.Program(python.executable)
-	packages["usr/local/bin/python3"] = archive.Symlink("python" + python.version)
+	packages[executable] = Program(python.executable)
+	packages["usr/local/bin/python3"] = Symlink("python" + python.version)
 	for command, module := range commands {
-		packages["usr/local/bin/"+command] = archive.Script("#!/usr/local/bin/python3\nimport sys\nfrom " + module + " import cli\nsys.exit(cli())\n")
+		packages["usr/local/bin/"+command] = Script("#!/usr/local/bin/python3\nimport sys\nfrom " + module + " import cli\nsys.exit(cli())\n")
 	}
 	others := append(shared, python.executable)
 	for _, name := range binaries {
@@ -156,15 +155,15 @@ func (a Args) training(ctx context.Context) (archive.Image, error) {
 	}
 	system, err := debian(ctx, trainingTools, others, dir)
 	if err != nil {
-		return archive.Image{}, err
+		return Image{}, err
 	}
 	own, err := folder(example, "opt/training")
 	if err != nil {
-		return archive.Image{}, err
+		return Image{}, err
 	}
-	return archive.Image{
+	return Image{
 		Names:       []string{Training},
-		Layers:      []archive.Layer{system, packages, own},
+		Layers:      []Layer{system, packages, own},
 		Environment: append(slices.Clone(searchPath), "LANG=C.UTF-8", "PYTHONUNBUFFERED=1"),
 	}, nil
 }
@@ -186,7 +185,7 @@ var trainingTools = strings.Fields(`
 
 // debian returns a layer with tools of this machine, and with the shared libraries that
 // the tools and the programs in others load from outside of the folder own.
-func debian(ctx context.Context, tools, others []string, own string) (archive.Layer, error) {
+func debian(ctx context.Context, tools, others []string, own string) (Layer, error) {
 	files := skeleton()
 	all := slices.Clone(others)
 	for _, tool := range tools {
@@ -198,7 +197,7 @@ func debian(ctx context.Context, tools, others []string, own string) (archive.La
 		if found, err = filepath.EvalSymlinks(found); err != nil {
 			return nil, err
 		}
-		files[path.Join("usr/bin", tool)] = archive.Program(found)
+		files[path.Join("usr/bin", tool)] = Program(found)
 		all = append(all, found)
 	}
 	needed, err := libraries(ctx, all, own)
@@ -210,30 +209,30 @@ func debian(ctx context.Context, tools, others []string, own string) (archive.La
 }
 
 // skeleton returns the files that all images have.
-func skeleton() archive.Layer {
-	return archive.Layer{
-		"bin":               archive.Symlink("usr/bin"),
-		"lib":               archive.Symlink("usr/lib"),
-		"lib64":             archive.Symlink("usr/lib64"),
-		"usr/bin":           archive.Directory(0o755),
-		"usr/lib":           archive.Directory(0o755),
-		"usr/lib64":         archive.Directory(0o755),
-		"proc":              archive.Directory(0o555),
-		"sys":               archive.Directory(0o555),
-		"dev":               archive.Directory(0o755),
-		"run":               archive.Directory(0o755),
-		"root":              archive.Directory(0o700),
-		"var/lib":           archive.Directory(0o755),
-		"tmp":               archive.Directory(0o777 | fs.ModeSticky),
-		"etc/passwd":        archive.Text("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"),
-		"etc/group":         archive.Text("root:x:0:\nnogroup:x:65534:\n"),
-		"etc/nsswitch.conf": archive.Text("passwd: files\ngroup: files\nhosts: files dns\n"),
+func skeleton() Layer {
+	return Layer{
+		"bin":               Symlink("usr/bin"),
+		"lib":               Symlink("usr/lib"),
+		"lib64":             Symlink("usr/lib64"),
+		"usr/bin":           Directory(0o755),
+		"usr/lib":           Directory(0o755),
+		"usr/lib64":         Directory(0o755),
+		"proc":              Directory(0o555),
+		"sys":               Directory(0o555),
+		"dev":               Directory(0o755),
+		"run":               Directory(0o755),
+		"root":              Directory(0o700),
+		"var/lib":           Directory(0o755),
+		"tmp":               Directory(0o777 | fs.ModeSticky),
+		"etc/passwd":        Text("root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/nonexistent:/bin/false\n"),
+		"etc/group":         Text("root:x:0:\nnogroup:x:65534:\n"),
+		"etc/nsswitch.conf": Text("passwd: files\ngroup: files\nhosts: files dns\n"),
 	}
 }
 
 // folder returns a layer with the files of a folder of the repository.
-func folder(from, to string) (archive.Layer, error) {
-	files := archive.Layer{}
+func folder(from, to string) (Layer, error) {
+	files := Layer{}
 	err := filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -245,7 +244,7 @@ func folder(from, to string) (archive.Layer, error) {
 			return nil
 		}
 		relative, err := filepath.Rel(from, name)
-		files[path.Join(to, filepath.ToSlash(relative))] = archive.File{Mode: 0o644, Source: name}
+		files[path.Join(to, filepath.ToSlash(relative))] = File{Mode: 0o644, Source: name}
 		return err
 	})
 	return files, err

@@ -10,13 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"persia/sandbox/images/archive"
 )
 
 // libraries returns the shared libraries of this machine, including the dynamic loader, that
 // programs and libraries load. It omits libraries in the folder own.
-func libraries(ctx context.Context, of []string, own string) (archive.Layer, error) {
+func libraries(ctx context.Context, of []string, own string) (Layer, error) {
 	found := map[string]bool{}
 	for batch := range slices.Chunk(of, 200) {
 		output, err := exec.CommandContext(ctx, "ldd", batch...).Output()
@@ -52,20 +50,20 @@ func parseLdd(output string) []string {
 
 // placed returns a layer with the libraries in folders that the loader searches by
 // default. Libraries from other folders go next to the C library.
-func placed(found map[string]bool) (archive.Layer, error) {
+func placed(found map[string]bool) (Layer, error) {
 	var system string
 	for library := range found {
 		if path.Base(library) == "libc.so.6" {
 			system = path.Dir(library)
 		}
 	}
-	files := archive.Layer{}
+	files := Layer{}
 	for library := range found {
 		dir := path.Dir(library)
 		if !strings.HasPrefix(dir, "/lib") && !strings.HasPrefix(dir, "/usr/lib") {
 			dir = system
 		}
-		files[inUsr(path.Join(dir, path.Base(library)))] = archive.Program(library)
+		files[inUsr(path.Join(dir, path.Base(library)))] = Program(library)
 	}
 	if system == "" {
 		return files, nil
@@ -77,7 +75,7 @@ func placed(found map[string]bool) (archive.Layer, error) {
 			return nil, err
 		}
 		for _, name := range names {
-			files[inUsr(name)] = archive.Program(name)
+			files[inUsr(name)] = Program(name)
 		}
 	}
 	return files, nil

@@ -11,8 +11,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-
-	"persia/sandbox/images/archive"
 )
 
 // pythonVersions are the versions that PERSIA's package supports, newest first.
@@ -139,8 +137,8 @@ func copyLibrary(from, to string) error {
 
 // files returns a layer with the Python library in dir, and the paths of the shared
 // libraries in it.
-func (p python) files(dir string) (files archive.Layer, libraries []string, err error) {
-	files = archive.Layer{}
+func (p python) files(dir string) (files Layer, libraries []string, err error) {
+	files = Layer{}
 	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -164,7 +162,7 @@ func (p python) files(dir string) (files archive.Layer, libraries []string, err 
 		if info.Mode()&0o100 != 0 {
 			mode = 0o755
 		}
-		files[path.Join(p.inImage(), relative)] = archive.File{Mode: mode, Source: name}
+		files[path.Join(p.inImage(), relative)] = File{Mode: mode, Source: name}
 		if strings.Contains(entry.Name(), ".so") {
 			libraries = append(libraries, name)
 		}

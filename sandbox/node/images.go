@@ -1,6 +1,6 @@
 package node
 
-import "persia/sandbox/images/archive"
+import "persia/sandbox/images"
 
 const (
 	// pauseImage is the image of the first container of every pod.
@@ -10,9 +10,9 @@ const (
 
 // writePauseImage writes the archive of an image that consists of one program.
 func writePauseImage(path, program string) error {
-	return archive.Image{
+	return images.Image{
 		Names:      []string{pauseImage},
-		Layers:     []archive.Layer{{"pause": archive.Program(program)}},
+		Layers:     []images.Layer{{"pause": images.Program(program)}},
 		Entrypoint: []string{"/pause"},
 		User:       "65535:65535",
 	}.Write(path)

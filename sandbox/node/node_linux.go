@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/sandbox/controlplane"
-	"persia/sandbox/tunnel"
 )
 
 const (
@@ -41,7 +40,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 		return err
 	}
 	r := runner{options: o, client: client, logger: logger}
-	closeTunnel, err := tunnel.Serve(Tunnel(o.Dir), r.dial)
+	closeTunnel, err := ServeTunnel(Tunnel(o.Dir), r.dial)
 	if err != nil {
 		return fmt.Errorf("connect to the pods of the real node: %w", err)
 	}

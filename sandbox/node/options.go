@@ -59,7 +59,7 @@ func Read(path string) (Options, error) {
 	return o, nil
 }
 
-// Tunnel returns the socket at which the node in dir connects to its pods, by package tunnel.
+// Tunnel returns the socket at which the node in dir connects to its pods, by [DialTunnel].
 func Tunnel(dir string) string { return filepath.Join(dir, "tunnel") }
 
 // machineDir returns the folder of the machine of a node in dir.

@@ -1,4 +1,4 @@
-package trainings
+package sandbox
 
 import (
 	"bufio"

@@ -1,5 +1,4 @@
-// Package secrets keeps the secrets of stack files, which the sandbox cannot decrypt, out of it.
-package secrets
+package sandbox
 
 import (
 	"crypto/sha256"
@@ -13,14 +12,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 )
 
-// Take removes the encrypted texts from the values of a stack file, and returns placeholders by
+// takeSecrets removes the encrypted texts from the values of a stack file, and returns placeholders by
 // their paths, which the sandbox encrypts instead.
-func Take(values input.Values) (input.Values, auto.ConfigMap) {
+func takeSecrets(values input.Values) (input.Values, auto.ConfigMap) {
 	secrets := auto.ConfigMap{}
 	left := values.Open(func(path []any, ciphertext string) string {
 		namespace, name, _ := strings.Cut(path[0].(string), ":")
 		at := append(resource.PropertyPath{name}, path[1:]...)
-		secrets[namespace+":"+at.String()] = auto.ConfigValue{Value: StandIn(ciphertext), Secret: true}
+		secrets[namespace+":"+at.String()] = auto.ConfigValue{Value: standIn(ciphertext), Secret: true}
 		return ""
 	})
 	return left, secrets
@@ -30,10 +29,10 @@ func Take(values input.Values) (input.Values, auto.ConfigMap) {
 // by Pulumi Cloud.
 var ciphertext = regexp.MustCompile(`^(v1:|AAAB)`)
 
-// StandIn takes the place of a secret, which only its owner's key opens. It is the same
+// standIn takes the place of a secret, which only its owner's key opens. It is the same
 // as long as the secret is. In an example, where nothing is encrypted, the text itself
 // is the secret.
-func StandIn(text string) string {
+func standIn(text string) string {
 	if !ciphertext.MatchString(text) {
 		return text
 	}

@@ -1,6 +1,4 @@
-// Package archive writes container images from files of this machine. The same files
-// produce the same image.
-package archive
+package images
 
 import (
 	"compress/gzip"

@@ -1,4 +1,4 @@
-package secrets
+package sandbox
 
 import (
 	"testing"
@@ -20,15 +20,15 @@ func TestTakeSecrets(t *testing.T) {
   token: {secure: AAABAO}
 `), "persia")
 	require.NoError(t, err)
-	left, secrets := Take(file.Config)
+	left, secrets := takeSecrets(file.Config)
 	first := secrets["persia:nats.users[0].password"]
 	assert.Regexp(t, "^sandbox-[0-9a-f]{12}$", first.Value)
 	assert.Equal(t, auto.ConfigMap{
 		"persia:nats.users[0].password": {Value: first.Value, Secret: true},
 		"persia:pedl.registry.password": {Value: "your-password", Secret: true},
-		"persia:token":                  {Value: StandIn("AAABAO"), Secret: true},
+		"persia:token":                  {Value: standIn("AAABAO"), Secret: true},
 	}, secrets)
-	assert.NotEqual(t, first.Value, StandIn("v1:abc:other"), "another secret is a change")
+	assert.NotEqual(t, first.Value, standIn("v1:abc:other"), "another secret is a change")
 	text, err := yaml.Marshal(left)
 	require.NoError(t, err)
 	assert.YAMLEq(t, `

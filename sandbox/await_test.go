@@ -1,4 +1,4 @@
-package trainings
+package sandbox
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 	"persia/cmd/persia/status"
 )
 
-// TestAwaitBearsFailures checks that Await continues after a request fails.
+// TestAwaitBearsFailures checks that awaitTrainings continues after a request fails.
 func TestAwaitBearsFailures(t *testing.T) {
 	complete := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n", Labels: map[string]string{"persia_job": "a", "app.kubernetes.io/name": "completion"}},
@@ -54,7 +54,7 @@ func TestAwaitBearsFailures(t *testing.T) {
 				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					return c.failing(time.Since(started)), nil, refused
 				})
-				assert.ErrorIs(t, Await(t.Context(), client, io.Discard, t.TempDir()), c.want)
+				assert.ErrorIs(t, awaitTrainings(t.Context(), client, io.Discard, t.TempDir()), c.want)
 				assert.Equal(t, c.after, time.Since(started))
 			})
 		})
@@ -70,5 +70,5 @@ func TestAwaitIsInterrupted(t *testing.T) {
 		cancel(interrupted)
 		return true, nil, errors.New("connection refused")
 	})
-	assert.ErrorIs(t, Await(ctx, client, io.Discard, t.TempDir()), interrupted)
+	assert.ErrorIs(t, awaitTrainings(ctx, client, io.Discard, t.TempDir()), interrupted)
 }

@@ -1,6 +1,4 @@
-// Package tunnel passes connections on to where only another process can connect: the other end
-// of a Unix socket, by the CONNECT of HTTP. An API server asks for its connections in this way.
-package tunnel
+package node
 
 import (
 	"bufio"
@@ -14,9 +12,10 @@ import (
 	"os"
 )
 
-// Serve answers requests for connections on a Unix socket until stop is called. dial connects to
+// ServeTunnel passes connections on to where only this process can connect: it answers the CONNECT of HTTP
+// on a Unix socket until stop is called. An API server asks for its connections in this way. dial connects to
 // an address, HOST:PORT.
-func Serve(socket string, dial func(ctx context.Context, address string) (net.Conn, error)) (stop func(), err error) {
+func ServeTunnel(socket string, dial func(ctx context.Context, address string) (net.Conn, error)) (stop func(), err error) {
 	// Left by a process that was killed.
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
@@ -25,13 +24,13 @@ func Serve(socket string, dial func(ctx context.Context, address string) (net.Co
 	if err != nil {
 		return nil, err
 	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { connect(w, r, dial) })}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { answerConnect(w, r, dial) })}
 	go func() { _ = server.Serve(listener) }()
 	return func() { _ = server.Close() }, nil
 }
 
-// connect answers a request for a connection.
-func connect(w http.ResponseWriter, r *http.Request, dial func(context.Context, string) (net.Conn, error)) {
+// answerConnect answers a request for a connection.
+func answerConnect(w http.ResponseWriter, r *http.Request, dial func(context.Context, string) (net.Conn, error)) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
 		return
@@ -60,8 +59,8 @@ func connect(w http.ResponseWriter, r *http.Request, dial func(context.Context, 
 	<-ended
 }
 
-// Dial asks for a connection to an address at a socket that [Serve] serves.
-func Dial(ctx context.Context, socket, address string) (net.Conn, error) {
+// DialTunnel asks for a connection to an address at a socket that [ServeTunnel] serves.
+func DialTunnel(ctx context.Context, socket, address string) (net.Conn, error) {
 	connection, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("ask for a connection to %s: %w", address, err)

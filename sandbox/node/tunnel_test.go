@@ -1,4 +1,4 @@
-package tunnel
+package node
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDial: a connection through two tunnels, whose server speaks first.
-func TestDial(t *testing.T) {
+// TestTunnel: a connection through two tunnels, whose server speaks first.
+func TestTunnel(t *testing.T) {
 	server, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
@@ -29,7 +29,7 @@ func TestDial(t *testing.T) {
 	}()
 	dir := t.TempDir()
 	far, near := filepath.Join(dir, "far"), filepath.Join(dir, "near")
-	stop, err := Serve(far, func(ctx context.Context, address string) (net.Conn, error) {
+	stop, err := ServeTunnel(far, func(ctx context.Context, address string) (net.Conn, error) {
 		if address != "pod:1" {
 			return nil, errors.New("no such pod")
 		}
@@ -37,11 +37,11 @@ func TestDial(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(stop)
-	stop, err = Serve(near, func(ctx context.Context, address string) (net.Conn, error) { return Dial(ctx, far, address) })
+	stop, err = ServeTunnel(near, func(ctx context.Context, address string) (net.Conn, error) { return DialTunnel(ctx, far, address) })
 	require.NoError(t, err)
 	t.Cleanup(stop)
 
-	connection, err := Dial(t.Context(), near, "pod:1")
+	connection, err := DialTunnel(t.Context(), near, "pod:1")
 	require.NoError(t, err)
 	defer func() { _ = connection.Close() }()
 	_, err = io.WriteString(connection, "echo\n")
@@ -51,8 +51,8 @@ func TestDial(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "hello\necho\n", string(text))
 
-	_, err = Dial(t.Context(), near, "pod:2")
+	_, err = DialTunnel(t.Context(), near, "pod:2")
 	assert.ErrorContains(t, err, "no such pod")
-	_, err = Dial(t.Context(), filepath.Join(dir, "nothing"), "pod:1")
+	_, err = DialTunnel(t.Context(), filepath.Join(dir, "nothing"), "pod:1")
 	assert.Error(t, err)
 }

@@ -1,4 +1,4 @@
-package archive
+package images
 
 import (
 	"archive/tar"

@@ -1,5 +1,4 @@
-// Package trainings follows the training jobs in a cluster to their end.
-package trainings
+package sandbox
 
 import (
 	"context"
@@ -16,10 +15,10 @@ import (
 	"persia/cmd/persia/status"
 )
 
-// Await waits until all training jobs have ended. It writes their progress and the reports of their
+// awaitTrainings waits until all training jobs have ended. It writes their progress and the reports of their
 // scripts, and draws the losses into the folder. It returns an error if a job has failed, or if the
 // API server does not answer for minutes.
-func Await(ctx context.Context, client kubernetes.Interface, out io.Writer, folder string) error {
+func awaitTrainings(ctx context.Context, client kubernetes.Interface, out io.Writer, folder string) error {
 	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
 	return status.Await(ctx, client, func(all []status.Training) (bool, error) {
 		w.show(ctx, all)
