@@ -1,26 +1,90 @@
 package toolchain
 
 import (
-	"archive/tar"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/google/renameio/v2"
+
+	"persia/sandbox/process"
 )
 
 // sandboxCommand is the file name of the sandbox command, which scripts/record-sandbox.sh compiles.
 const sandboxCommand = "sandbox"
 
+// recordFile, in the module root, lists the programs of the archive and their checksums. It is part of
+// the repository, so that users need not trust the archive.
+const recordFile = "archive.json"
+
+// platform is the platform that programs are compiled for.
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+// record is the content of recordFile.
+type record struct {
+	// Go compiled the programs for Platform.
+	Go       string    `json:"go"`
+	Platform string    `json:"platform"`
+	Programs []program `json:"programs"`
+}
+
+// program is a program of the archive.
+type program struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	// Stamp is the digest of the sources of the program.
+	Stamp  string `json:"stamp"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+func readRecord(moduleRoot string) (r record, err error) {
+	text, err := os.ReadFile(filepath.Join(moduleRoot, recordFile))
+	if err == nil {
+		err = json.Unmarshal(text, &r)
+	}
+	return r, err
+}
+
+func (r record) write(moduleRoot string) error {
+	text, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(filepath.Join(moduleRoot, recordFile), append(text, '\n'), 0o644)
+}
+
+// find returns the program that is exactly the tool, compiled for this machine by the Go that is used
+// here, or says why there is none.
+func (r record) find(t tool, b *builder) (program, error) {
+	if r.Go != b.goVersion || r.Platform != platform {
+		return program{}, fmt.Errorf("it is compiled by %s for %s, and this is %s on %s", r.Go, r.Platform, b.goVersion, platform)
+	}
+	i := slices.IndexFunc(r.Programs, func(p program) bool { return p.Name == t.name })
+	if i < 0 {
+		return program{}, errors.New("it is not there")
+	}
+	stamp, err := b.stamp(t)
+	if err == nil && r.Programs[i].Stamp != stamp {
+		err = fmt.Errorf("%s there is compiled from other sources", r.Programs[i].Version)
+	}
+	return r.Programs[i], err
+}
+
 // WriteArchive compiles the archived programs in binDir, a folder of their own that has the sandbox
-// command, writes all to file, and records in the module root what the programs are. The same sources and the same Go make the same bytes on
-// every machine.
+// command, writes all to file, and records in the module root what the programs are. The same sources and
+// the same Go make the same programs on every machine.
 func WriteArchive(ctx context.Context, moduleRoot, binDir, file string, progress io.Writer) error {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
@@ -34,13 +98,13 @@ func (b *builder) writeArchive(ctx context.Context, tools []tool, file string, p
 		return err
 	}
 	made, err := b.record(ctx, tools)
+	if err == nil {
+		err = b.pack(ctx, tools, others, file)
+	}
+	if err == nil {
+		err = made.write(b.moduleRoot)
+	}
 	if err != nil {
-		return fmt.Errorf("toolchain: %w", err)
-	}
-	if err := b.pack(made, others, file); err != nil {
-		return fmt.Errorf("toolchain: %w", err)
-	}
-	if err := made.write(b.moduleRoot); err != nil {
 		return fmt.Errorf("toolchain: %w", err)
 	}
 	return nil
@@ -78,57 +142,119 @@ func digest(file string) (int64, string, error) {
 	return size, hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// pack writes other files of binDir, the programs, and their record to an archive.
-func (b *builder) pack(made record, others []string, file string) error {
+// pack writes other files of binDir and the programs to an archive, without times and owners.
+// scripts/compile-sandbox.sh reads no further than to the first, the sandbox command.
+func (b *builder) pack(ctx context.Context, tools []tool, others []string, file string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	pending, err := renameio.NewPendingFile(file, renameio.WithPermissions(0o644))
-	if err != nil {
-		return err
+	const script = `tar -ch --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=755 "${@:2}" | gzip -n > "$1.building" && mv "$1.building" "$1"`
+	arguments := append([]string{file, "-C", b.binDir}, others...)
+	for _, t := range tools {
+		arguments = append(arguments, t.name)
 	}
-	defer func() { _ = pending.Cleanup() }()
-	compressed := gzip.NewWriter(pending)
-	writer := tar.NewWriter(compressed)
-	text, err := made.text()
-	if err != nil {
-		return err
-	}
-	if err := writer.WriteHeader(&tar.Header{Name: recordFile, Mode: 0o644, Size: int64(len(text))}); err != nil {
-		return err
-	}
-	if _, err := writer.Write(text); err != nil {
-		return err
-	}
-	// scripts/compile-sandbox.sh reads no further than to the sandbox command.
-	for _, name := range slices.Concat(others, made.names()) {
-		if err := b.packProgram(writer, name); err != nil {
-			return err
-		}
-	}
-	if err := writer.Close(); err != nil {
-		return err
-	}
-	if err := compressed.Close(); err != nil {
-		return err
-	}
-	return pending.CloseAtomicallyReplace()
+	return shell(ctx, script, arguments...)
 }
 
-// packProgram adds a program, without a time or an owner.
-func (b *builder) packProgram(writer *tar.Writer, name string) error {
-	binary, err := os.Open(filepath.Join(b.binDir, name))
+// Take copies programs that are missing or out of date in binDir from an archive, which is a file or a
+// URL. It takes only what is recorded in the module root, and writes to progress why it does not take
+// a program. [Build] compiles the rest.
+func Take(ctx context.Context, archive, moduleRoot, binDir string, progress io.Writer) error {
+	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
 		return err
 	}
-	defer binary.Close()
-	info, err := binary.Stat()
+	if err := b.takeFrom(ctx, archived, archive, progress); err != nil {
+		return fmt.Errorf("toolchain: %w", err)
+	}
+	return nil
+}
+
+func (b *builder) takeFrom(ctx context.Context, tools []tool, archive string, progress io.Writer) error {
+	if stale, err := b.stale(tools); err != nil || len(stale) == 0 {
+		return err
+	}
+	if err := os.MkdirAll(b.binDir, 0o755); err != nil {
+		return err
+	}
+	unlock, err := process.Lock(ctx, filepath.Join(b.binDir, ".lock"))
 	if err != nil {
 		return err
 	}
-	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: info.Size()}); err != nil {
+	defer unlock()
+	stale, err := b.stale(tools)
+	if err != nil || len(stale) == 0 {
 		return err
 	}
-	_, err = io.Copy(writer, binary)
-	return err
+	recorded, err := readRecord(b.moduleRoot)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp(b.binDir, ".archive")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	// What is not in the archive, or behind its damage, is missing in dir.
+	unpacked := b.unpack(ctx, archive, dir, stale)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, t := range tools {
+		if !slices.Contains(stale, t.name) {
+			continue
+		}
+		p, err := recorded.find(t, b)
+		if err == nil {
+			err = b.install(p, filepath.Join(dir, t.name))
+		}
+		if err != nil {
+			fmt.Fprintf(progress, "toolchain: %s is not taken from the archive: %v\n", t.name, err)
+			continue
+		}
+		fmt.Fprintf(progress, "toolchain: %s %s taken from the archive\n", t.name, p.Version)
+	}
+	if unpacked != nil {
+		fmt.Fprintf(progress, "toolchain: the archive %s: %v\n", archive, unpacked)
+	}
+	return nil
+}
+
+// unpack unpacks programs of an archive into a folder. A server may send nothing for some seconds.
+func (b *builder) unpack(ctx context.Context, archive, dir string, names []string) error {
+	const script = `case $1 in
+http://*|https://*) curl --fail --location --silent --show-error --speed-limit 1 --speed-time "$2" "$1" ;;
+*) cat -- "$1" ;;
+esac | tar -xz -C "$3" "${@:4}"`
+	return shell(ctx, script, append([]string{archive, fmt.Sprint(b.patience.Seconds()), dir}, names...)...)
+}
+
+// shell runs a script, and ends all of it with ctx.
+func shell(ctx context.Context, script string, arguments ...string) error {
+	command := exec.CommandContext(ctx, "bash", append([]string{"-o", "pipefail", "-c", script, "toolchain"}, arguments...)...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+// install puts the recorded program and its stamp into binDir, or leaves what was there before.
+func (b *builder) install(p program, unpacked string) error {
+	_, sum, err := digest(unpacked)
+	if err != nil {
+		return err
+	}
+	if sum != p.SHA256 {
+		return fmt.Errorf("its SHA-256 is %s, not %s", sum, p.SHA256)
+	}
+	binary := filepath.Join(b.binDir, p.Name)
+	if err := os.RemoveAll(stampFile(binary)); err != nil {
+		return err
+	}
+	if err := os.Rename(unpacked, binary); err != nil {
+		return err
+	}
+	return renameio.WriteFile(stampFile(binary), []byte(p.Stamp), 0o644)
 }

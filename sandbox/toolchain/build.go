@@ -41,6 +41,9 @@ func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer, g
 	return In(b.binDir), nil
 }
 
+// patience is how long a server may send nothing.
+const patience = 30 * time.Second
+
 type builder struct {
 	moduleRoot, binDir string
 	goVersion          string

@@ -58,46 +58,32 @@ func command(flags *flags) *cobra.Command {
 	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.archive, "archive", "", "file or URL of an archive with compiled programs")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
+	up, preview := run("up", "Bring a stack up, or up to date", flags.up), run("preview", "Show what up would change", flags.preview)
+	flags.addReal(up)
+	preview.Flags().BoolVar(&flags.json, "json", false, "print the engine's events, one JSON object a line")
 	root.AddCommand(
-		upCommand(flags),
-		trainCommand(flags),
-		previewCommand(flags),
-		destroyCommand(flags),
-		downCommand(flags),
-		statusCommand(flags),
-		kubeconfigCommand(flags),
-		toolchainCommand(flags),
-		archiveCommand(flags),
-		agentCommand(),
-		nodeCommand(),
-		machineCommand(),
+		up, preview, trainCommand(flags), archiveCommand(flags), agentCommand(), nodeCommand(), machineCommand(),
+		run("destroy", "Delete a stack and keep its control plane running", flags.destroy),
+		run("down", "Delete a stack and stop everything that up started", flags.down),
+		run("status", "Show the state of a stack", flags.status),
+		run("kubeconfig", "Print the path of a stack's kubeconfig", flags.kubeconfig),
+		run("toolchain", "Compile the programs that the sandbox runs", flags.buildToolchain),
 	)
 	return root
 }
 
-func upCommand(flags *flags) *cobra.Command {
-	up := &cobra.Command{
-		Use:   "up",
-		Short: "Bring a stack up, or up to date",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			started := time.Now()
-			s, err := flags.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := s.Apply(cmd.Context()); err != nil {
-				return err
-			}
-			if err := s.Status(cmd.Context(), os.Stdout); err != nil {
-				return err
-			}
-			fmt.Printf("\nup after %s\n", time.Since(started).Round(time.Second))
-			return nil
-		},
-	}
-	flags.addReal(up)
-	return up
+// run makes a command without arguments.
+func run(use, short string, do func(ctx context.Context) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return do(cmd.Context())
+	}}
+}
+
+// hidden makes a command that up starts, not for people.
+func hidden(use, short string, do func(ctx context.Context) error) *cobra.Command {
+	command := run(use, short, do)
+	command.Hidden = true
+	return command
 }
 
 // addReal adds the flags of a real node.
@@ -106,28 +92,35 @@ func (f *flags) addReal(command *cobra.Command) {
 	command.Flags().StringVar(&f.real.Images, "images", "", "folder with the images of those pods, as *.tar archives")
 }
 
-func previewCommand(flags *flags) *cobra.Command {
-	command := &cobra.Command{
-		Use:   "preview",
-		Short: "Show what up would change",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := flags.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if !flags.json {
-				_, err = s.Preview(cmd.Context())
-				return err
-			}
-			stream, printed := make(chan events.EngineEvent), make(chan error, 1)
-			go func() { printed <- printEvents(stream) }()
-			_, err = s.Preview(cmd.Context(), optpreview.EventStreams(stream))
-			return errors.Join(err, <-printed)
-		},
+func (f *flags) up(ctx context.Context) error {
+	started := time.Now()
+	s, err := f.open(ctx)
+	if err != nil {
+		return err
 	}
-	command.Flags().BoolVar(&flags.json, "json", false, "print the engine's events, one JSON object a line")
-	return command
+	if err := s.Apply(ctx); err != nil {
+		return err
+	}
+	if err := s.Status(ctx, os.Stdout); err != nil {
+		return err
+	}
+	fmt.Printf("\nup after %s\n", time.Since(started).Round(time.Second))
+	return nil
+}
+
+func (f *flags) preview(ctx context.Context) error {
+	s, err := f.open(ctx)
+	if err != nil {
+		return err
+	}
+	if !f.json {
+		_, err = s.Preview(ctx)
+		return err
+	}
+	stream, printed := make(chan events.EngineEvent), make(chan error, 1)
+	go func() { printed <- printEvents(stream) }()
+	_, err = s.Preview(ctx, optpreview.EventStreams(stream))
+	return errors.Join(err, <-printed)
 }
 
 func printEvents(stream <-chan events.EngineEvent) (err error) {
@@ -140,111 +133,58 @@ func printEvents(stream <-chan events.EngineEvent) (err error) {
 	return err
 }
 
-func destroyCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
-		Use:   "destroy",
-		Short: "Delete a stack and keep its control plane running",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := flags.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			return s.Destroy(cmd.Context())
-		},
+func (f *flags) destroy(ctx context.Context) error {
+	s, err := f.open(ctx)
+	if err != nil {
+		return err
 	}
+	return s.Destroy(ctx)
 }
 
-func downCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
-		Use:   "down",
-		Short: "Delete a stack and stop everything that up started",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := flags.open(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if err := s.Down(cmd.Context()); err != nil {
-				return err
-			}
-			fmt.Printf("\n%s is down: all of its processes have stopped, and its folder is removed\n", flags.stack)
-			return nil
-		},
+func (f *flags) down(ctx context.Context) error {
+	s, err := f.open(ctx)
+	if err != nil {
+		return err
 	}
+	if err := s.Down(ctx); err != nil {
+		return err
+	}
+	fmt.Printf("\n%s is down: all of its processes have stopped, and its folder is removed\n", f.stack)
+	return nil
 }
 
-func statusCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
-		Use:   "status",
-		Short: "Show the state of a stack",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := flags.find()
-			if err != nil {
-				return err
-			}
-			return s.Status(cmd.Context(), os.Stdout)
-		},
+func (f *flags) status(ctx context.Context) error {
+	s, err := f.find()
+	if err != nil {
+		return err
 	}
+	return s.Status(ctx, os.Stdout)
 }
 
-func kubeconfigCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
-		Use:   "kubeconfig",
-		Short: "Print the path of a stack's kubeconfig",
-		Args:  cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			s, err := flags.find()
-			if err != nil {
-				return err
-			}
-			if _, err := os.Stat(s.Kubeconfig()); err != nil {
-				return fmt.Errorf("%w: start it with `make up %s`", sandbox.ErrNotRunning, s.Variables())
-			}
-			fmt.Println(s.Kubeconfig())
-			return nil
-		},
+func (f *flags) kubeconfig(context.Context) error {
+	s, err := f.find()
+	if err != nil {
+		return err
 	}
-}
-
-func toolchainCommand(flags *flags) *cobra.Command {
-	return &cobra.Command{
-		Use:   "toolchain",
-		Short: "Compile the programs that the sandbox runs",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return flags.buildToolchain(cmd.Context())
-		},
+	if _, err := os.Stat(s.Kubeconfig()); err != nil {
+		return fmt.Errorf("%w: start it with `make up %s`", sandbox.ErrNotRunning, s.Variables())
 	}
+	fmt.Println(s.Kubeconfig())
+	return nil
 }
 
 func archiveCommand(flags *flags) *cobra.Command {
 	var output string
-	archive := &cobra.Command{
-		Use:   "archive",
-		Short: "Compile the programs that the sandbox runs into an archive, and record its checksums",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return toolchain.WriteArchive(cmd.Context(), flags.modules(), filepath.Join(flags.dir, "archived"), output, os.Stdout)
-		},
-	}
+	archive := run("archive", "Compile the programs that the sandbox runs into an archive, and record its checksums", func(ctx context.Context) error {
+		return toolchain.WriteArchive(ctx, flags.modules(), filepath.Join(flags.dir, "archived"), output, os.Stdout)
+	})
 	archive.Flags().StringVar(&output, "output", filepath.Join("dist", "persia-toolchain.tar.gz"), "file of the archive")
 	return archive
 }
 
-// agentCommand returns a hidden command, which up starts in the background.
 func agentCommand() *cobra.Command {
 	var options sandbox.AgentOptions
-	agent := &cobra.Command{
-		Use:    "agent",
-		Short:  "Run real programs for the pods that need one",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return sandbox.RunAgent(cmd.Context(), options)
-		},
-	}
+	agent := hidden("agent", "Run real programs for the pods that need one", func(ctx context.Context) error { return sandbox.RunAgent(ctx, options) })
 	agent.Flags().StringVar(&options.Dir, "dir", "", "folder that the agent writes to")
 	agent.Flags().StringVar(&options.Kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
 	agent.Flags().StringVar(&options.NATSOperator, "nats-operator", "", "the NATS operator's executable")
@@ -255,34 +195,16 @@ func agentCommand() *cobra.Command {
 	return agent
 }
 
-// nodeCommand returns a hidden command, which up starts in the background for a real node.
 func nodeCommand() *cobra.Command {
 	var options string
-	command := &cobra.Command{
-		Use:    "node",
-		Short:  "Run a machine for the Node object of a real node",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return sandbox.RunNode(cmd.Context(), options)
-		},
-	}
+	command := hidden("node", "Run a machine for the Node object of a real node", func(ctx context.Context) error { return sandbox.RunNode(ctx, options) })
 	command.Flags().StringVar(&options, "options", "", "file of the node's options")
 	return command
 }
 
-// machineCommand returns the first process of a real node's machine, not for people.
 func machineCommand() *cobra.Command {
 	var dir string
-	machine := &cobra.Command{
-		Use:    "machine",
-		Short:  "Run as the first process of a machine",
-		Args:   cobra.NoArgs,
-		Hidden: true,
-		RunE: func(*cobra.Command, []string) error {
-			return sandbox.BootMachine(dir)
-		},
-	}
+	machine := hidden("machine", "Run as the first process of a machine", func(context.Context) error { return sandbox.BootMachine(dir) })
 	machine.Flags().StringVar(&dir, "dir", "", "folder of the node on the host")
 	return machine
 }

@@ -17,16 +17,11 @@ import (
 // trainCommand returns up on a real node, with the images that the training jobs need.
 func trainCommand(flags *flags) *cobra.Command {
 	var pool string
-	train := &cobra.Command{
-		Use:   "train",
-		Short: "Bring a stack up on a real node, and wait until its training jobs are complete",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			// The commands share their flags, and only this one has the default.
-			flags.real.Pool = pool
-			return flags.train(cmd.Context())
-		},
-	}
+	train := run("train", "Bring a stack up on a real node, and wait until its training jobs are complete", func(ctx context.Context) error {
+		// The commands share their flags, and only this one has the default.
+		flags.real.Pool = pool
+		return flags.train(ctx)
+	})
 	train.Flags().StringVar(&pool, "real-node", "system", "node pool whose pods run in real containers")
 	return train
 }
