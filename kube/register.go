@@ -63,6 +63,9 @@ func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later
 	if err != nil {
 		return nil, fmt.Errorf("register %s: %w", name, err)
 	}
+	if err := markPods(object, gvk.Kind); err != nil {
+		return nil, fmt.Errorf("register %s %s: %w", gvk.Kind, name, err)
+	}
 	registered := &Object{}
 	inputs, err := inputs(object, gvk)
 	if err == nil {

@@ -19,99 +19,6 @@ import (
 	"persia/workload/persia/operator/persiav1"
 )
 
-const asked = `
-metadata: {name: criteo-nn-worker, namespace: persia}
-spec:
-  replicas: 2
-  template:
-    metadata:
-      labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}
-      annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}
-    spec:
-      nodeSelector: {cloud.google.com/gke-nodepool: training}
-      tolerations: [{key: persia.com/dedicated, operator: Equal, value: ads, effect: NoSchedule}]
-      imagePullSecrets: [{name: registry}]
-      serviceAccountName: criteo
-      automountServiceAccountToken: false
-      terminationGracePeriodSeconds: 120
-      initContainers: [{name: settings, image: "example.com/settings:latest"}]
-      containers:
-      - name: nn-worker
-        image: example.com/criteo:1
-        env:
-        - {name: LOG_LEVEL, value: info}
-        - {name: REPLICA_INDEX, valueFrom: {fieldRef: {fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}}
-        resources: {limits: {cpu: "12", memory: 24Gi}}
-        readinessProbe: {exec: {command: [test]}, periodSeconds: 10}
-        ports: [{name: persia, containerPort: 8887}]
-        volumeMounts: [{name: claim-0, mountPath: /checkpoints}, {name: launch, mountPath: /opt/persia, readOnly: true}]
-      volumes:
-      - {name: claim-0, persistentVolumeClaim: {claimName: checkpoints-claim}}
-      - {name: launch, configMap: {name: persia-launch}}
-      - {name: data, hostPath: {path: /var/lib/data}}
-      - {name: shared, nfs: {server: 10.9.0.2, path: /data}}
-      - {name: scratch, emptyDir: {}}
-      - {name: labels, downwardAPI: {items: [{path: labels, fieldRef: {fieldPath: metadata.labels}}]}}
-      - {name: token, projected: {sources: [{serviceAccountToken: {path: token}}]}}
-      - {name: password, secret: {secretName: password}}
-`
-
-// filledIn compares a pod with the same pod after an API server has filled in defaults, and after a
-// restart by kubectl.
-const filledIn = `
-metadata: {name: criteo-nn-worker, namespace: persia, generation: 3}
-spec:
-  replicas: 2
-  revisionHistoryLimit: 10
-  template:
-    metadata:
-      creationTimestamp: null
-      labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker, kueue.x-k8s.io/podset: nn-worker}
-      annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false", kubectl.kubernetes.io/restartedAt: "2026-01-01T00:00:00Z"}
-    spec:
-      dnsPolicy: ClusterFirst
-      restartPolicy: Always
-      schedulerName: default-scheduler
-      securityContext: {}
-      serviceAccount: criteo
-      nodeSelector: {cloud.google.com/gke-nodepool: training}
-      tolerations: [{key: persia.com/dedicated, operator: Equal, value: ads, effect: NoSchedule}]
-      imagePullSecrets: [{name: registry}]
-      serviceAccountName: criteo
-      automountServiceAccountToken: false
-      terminationGracePeriodSeconds: 120
-      initContainers:
-      - name: settings
-        image: example.com/settings:latest
-        imagePullPolicy: Always
-        resources: {}
-        terminationMessagePath: /dev/termination-log
-        terminationMessagePolicy: File
-      containers:
-      - name: nn-worker
-        image: example.com/criteo:1
-        imagePullPolicy: IfNotPresent
-        terminationMessagePath: /dev/termination-log
-        terminationMessagePolicy: File
-        env:
-        - {name: LOG_LEVEL, value: info}
-        - {name: REPLICA_INDEX, valueFrom: {fieldRef: {apiVersion: v1, fieldPath: "metadata.labels['apps.kubernetes.io/pod-index']"}}}
-        resources: {limits: {cpu: "12", memory: 24Gi}}
-        readinessProbe: {exec: {command: [test]}, periodSeconds: 10, timeoutSeconds: 1, successThreshold: 1, failureThreshold: 3}
-        ports: [{name: persia, containerPort: 8887, protocol: TCP}]
-        volumeMounts: [{name: claim-0, mountPath: /checkpoints}, {name: launch, mountPath: /opt/persia, readOnly: true}]
-      volumes:
-      - {name: claim-0, persistentVolumeClaim: {claimName: checkpoints-claim}}
-      - {name: launch, configMap: {name: persia-launch, defaultMode: 420}}
-      - {name: data, hostPath: {path: /var/lib/data, type: ""}}
-      - {name: shared, nfs: {server: 10.9.0.2, path: /data}}
-      - {name: scratch, emptyDir: {}}
-      - {name: labels, downwardAPI: {defaultMode: 420, items: [{path: labels, fieldRef: {apiVersion: v1, fieldPath: metadata.labels}}]}}
-      - {name: token, projected: {defaultMode: 420, sources: [{serviceAccountToken: {path: token, expirationSeconds: 3600}}]}}
-      - {name: password, secret: {secretName: password, defaultMode: 420}}
-status: {replicas: 2}
-`
-
 // inState returns an object as the state of a stack has it.
 func inState(t *testing.T, kind, text string) Stack {
 	t.Helper()
@@ -122,50 +29,29 @@ func inState(t *testing.T, kind, text string) Stack {
 
 const statefulSet = "persia:workload:Job$kubernetes:apps/v1:StatefulSet"
 
-// TestWhatTheAPIServerAddsIsNoEdit compares pods as the state has them with edits of what the
-// program asks for.
-func TestWhatTheAPIServerAddsIsNoEdit(t *testing.T) {
-	for name, c := range map[string]struct {
-		old, new string
-		restarts bool
-	}{
-		"nothing":                {"", "", false},
-		"the image":              {"criteo:1", "criteo:2", true},
-		"a variable":             {"value: info", "value: debug", true},
-		"a variable to empty":    {"value: info", `value: ""`, true},
-		"a variable less":        {"        - {name: LOG_LEVEL, value: info}\n", "", true},
-		"a node selector less":   {"nodeSelector: {cloud.google.com/gke-nodepool: training}", "nodeSelector: {}", true},
-		"a limit less":           {`cpu: "12", `, "", true},
-		"a limit in other words": {`cpu: "12"`, "cpu: 12000m", false},
-		"a mount less":           {"{name: claim-0, mountPath: /checkpoints}, ", "", true},
-		"a mount to write to":    {"mountPath: /opt/persia, readOnly: true", "mountPath: /opt/persia", true},
-		"a claim to read only":   {"claimName: checkpoints-claim", "claimName: checkpoints-claim, readOnly: true", true},
-		"an annotation less":     {`annotations: {cluster-autoscaler.kubernetes.io/safe-to-evict: "false"}`, "annotations: {}", true},
-		"replicas alone":         {"replicas: 2", "replicas: 3", false},
-		"no tolerations":         {"      tolerations: [{key: persia.com/dedicated, operator: Equal, value: ads, effect: NoSchedule}]\n", "", true},
-		"no pull secrets":        {"      imagePullSecrets: [{name: registry}]\n", "", true},
-		"no service account":     {"      serviceAccountName: criteo\n", "", true},
-		"a token":                {"      automountServiceAccountToken: false\n", "", true},
-		"the usual grace period": {"      terminationGracePeriodSeconds: 120\n", "", true},
-		"no init container":      {"      initContainers: [{name: settings, image: \"example.com/settings:latest\"}]\n", "", true},
-		"no probe":               {"        readinessProbe: {exec: {command: [test]}, periodSeconds: 10}\n", "", true},
-		"the default of a probe": {"periodSeconds: 10", "timeoutSeconds: 1", false},
-		"another period":         {"periodSeconds: 10", "periodSeconds: 20", true},
-		"a default that is said": {"containerPort: 8887", "containerPort: 8887, protocol: TCP", false},
-		"an empty directory":     {"hostPath: {path: /var/lib/data}", "emptyDir: {}", true},
-		"a directory of nodes":   {"scratch, emptyDir: {}", "scratch, hostPath: {path: /}", true},
-		"no NFS server":          {"nfs: {server: 10.9.0.2, path: /data}", "emptyDir: {}", true},
-		"another NFS server":     {"server: 10.9.0.2", "server: 10.9.0.3", true},
-		"a directory in memory":  {"scratch, emptyDir: {}", "scratch, emptyDir: {medium: Memory}", true},
+// TestRestarts: pods restart if the program asks for others, whatever the API server has filled in.
+func TestRestarts(t *testing.T) {
+	const asked = `
+metadata: {name: criteo-nn-worker, namespace: persia, annotations: {persia.com/pods: one}}
+spec:
+  replicas: 2
+  template:
+    metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
+    spec: {containers: [{name: nn-worker}]}
+`
+	filledIn := strings.Replace(asked, "{name: nn-worker}]", "{name: nn-worker, imagePullPolicy: Always}], dnsPolicy: ClusterFirst", 1)
+	for name, c := range map[string]struct{ old, new, says string }{
+		"nothing":        {"", "", ""},
+		"replicas alone": {"replicas: 2", "replicas: 3", ""},
+		"pods":           {"pods: one", "pods: two", "persia:jobs[0]: the job criteo restarts: this replaces the pods of nn-worker (2)"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			require.Contains(t, asked, c.old)
 			var set appsv1.StatefulSet
 			require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(asked, c.old, c.new, 1)), &set))
 			after := New()
 			after.Add(&set)
 			says := strings.Join(Of(inState(t, statefulSet, filledIn), after, map[string]string{"criteo": "persia:jobs[0]"}), "\n")
-			assert.Equal(t, c.restarts, strings.Contains(says, "persia:jobs[0]: the job criteo restarts: this replaces the pods of nn-worker (2)"), says)
+			assert.True(t, says == c.says || c.says != "" && strings.HasPrefix(says, c.says), says)
 		})
 	}
 }
@@ -173,7 +59,7 @@ func TestWhatTheAPIServerAddsIsNoEdit(t *testing.T) {
 // TestVolumesOfAJob gives a volume of a job another source. What outlived the pod is no longer seen.
 func TestVolumesOfAJob(t *testing.T) {
 	const pods = `
-metadata: {name: criteo-nn-worker, namespace: persia}
+metadata: {name: criteo-nn-worker, namespace: persia, annotations: {persia.com/pods: "SOURCE"}}
 spec:
   template:
     metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
@@ -193,10 +79,10 @@ spec:
 	} {
 		t.Run(source, func(t *testing.T) {
 			var set appsv1.StatefulSet
-			require.NoError(t, yaml.Unmarshal([]byte(strings.Replace(pods, "SOURCE", "emptyDir: {medium: Memory}", 1)), &set))
+			require.NoError(t, yaml.Unmarshal([]byte(strings.ReplaceAll(pods, "SOURCE", "emptyDir: {medium: Memory}")), &set))
 			after := New()
 			after.Add(&set)
-			effects := Of(inState(t, statefulSet, strings.Replace(pods, "SOURCE", source, 1)), after, map[string]string{"criteo": "persia:jobs[0]"})
+			effects := Of(inState(t, statefulSet, strings.ReplaceAll(pods, "SOURCE", source)), after, map[string]string{"criteo": "persia:jobs[0]"})
 			says := "no longer see " + storage + ", which they had at /data; the data stays there"
 			assert.Equal(t, storage != "", strings.Contains(strings.Join(effects, "\n"), says), "%s", effects)
 			assert.Contains(t, effects[len(effects)-1], "the job criteo restarts")
@@ -260,7 +146,7 @@ spec:
 	} {
 		t.Run(policy, func(t *testing.T) {
 			before := inState(t, "persia:storage:Volume$kubernetes:core/v1:PersistentVolume", strings.Replace(volume, "POLICY", policy, 1))
-			before.Jobs["criteo"] = Job{Roles: map[string]Role{"nn-worker": {1, corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			before.Jobs["criteo"] = Job{Roles: map[string]Role{"nn-worker": {Replicas: 1, Pod: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				Containers: []corev1.Container{{
 					Env:          []corev1.EnvVar{{Name: "PERSIA_CKPT_ROOT", Value: "/data/criteo"}},
 					VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}},
@@ -280,21 +166,15 @@ spec:
 // TestJobsOfTheOperator: PERSIA's operator deletes all pods of a job that changes.
 func TestJobsOfTheOperator(t *testing.T) {
 	const had = `
-metadata: {name: criteo, namespace: persia}
+metadata: {name: criteo, namespace: persia, annotations: {persia.com/pods: one}}
 spec:
-  persiaEnv: {PERSIA_GLOBAL_CONFIG: /workspace/global.yml, PERSIA_EMBEDDING_CONFIG: /workspace/embedding.yml}
-  nnWorker: {replicas: 2, nprocPerNode: 1, image: "example.com/criteo:1"}
-  dataloader: {replicas: 1, image: "example.com/criteo:1"}
+  nnWorker: {replicas: 2, nprocPerNode: 1}
+  dataloader: {replicas: 1}
 `
 	for name, c := range map[string]struct{ old, new, says string }{
 		"nothing":       {"", "", ""},
-		"an image":      {"nprocPerNode: 1, image: \"example.com/criteo:1\"", "nprocPerNode: 1, image: \"example.com/criteo:2\"", "restarts: this deletes its 3 replicas and creates 3: about 2m without the job, if a replica takes so long. It then trains from what its script loads"},
-		"more replicas": {"dataloader: {replicas: 1", "dataloader: {replicas: 2", "restarts: this deletes its 3 replicas and creates 4"},
-		"processes":     {"nprocPerNode: 1", "nprocPerNode: 2", "restarts: this deletes its 3 replicas and creates 3"},
-		"a pull policy": {"  nnWorker:", "  imagePullPolicy: IfNotPresent\n  nnWorker:", "restarts: this deletes its 3 replicas and creates 3"},
-		"a restart":     {"  nnWorker:", "  restartPolicy: OnFailure\n  nnWorker:", "restarts: this deletes its 3 replicas and creates 3"},
-		"no metrics":    {"  nnWorker:", "  enableMetrics: false\n  nnWorker:", "restarts: this deletes its 3 replicas and creates 3"},
-		"a config":      {"global.yml", "other.yml", "restarts: this deletes its 3 replicas and creates 3"},
+		"more replicas": {"dataloader: {replicas: 1", "dataloader: {replicas: 2", "restarts: this deletes its 3 replicas and creates 4: about 2m without the job, if a replica takes so long. It then trains from what its script loads"},
+		"pods":          {"pods: one", "pods: two", "restarts: this deletes its 3 replicas and creates 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var job persiav1.PersiaJob
@@ -383,12 +263,11 @@ func TestPoolsOfOthers(t *testing.T) {
 // TestDataOfAReplacedCluster checks that the loss of data that is in no volume of the stack is
 // announced.
 func TestDataOfAReplacedCluster(t *testing.T) {
-	claimed := func(claim string) corev1.PodSpec {
-		return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
-		}}}}
+	on := func(source corev1.VolumeSource) Role {
+		return Role{Pod: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: source}}}}}
 	}
-	empty := corev1.PodSpec{Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}}
+	claimed := on(corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "pedl-pvc"}})
+	empty := on(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})
 	bucket, node := Volume{Claim: "a", Storage: "gs://a"}, Volume{Claim: "a", Storage: "directory /a of the node"}
 	reclaimed, share := Volume{Claim: "a", Storage: "disk", DeletesData: true}, Volume{Claim: "a", Storage: "Filestore instance a in b"}
 	for name, c := range map[string]struct {
@@ -403,7 +282,7 @@ func TestDataOfAReplacedCluster(t *testing.T) {
 			after.Replaced.Settings = []gke.Setting{{Path: field.NewPath("persia:project"), Was: "old", Is: "new"}}
 		}, "", "the data of the volume a stays in the Filestore instance a in b of the project old, and the new cluster does not have it"},
 		"a directory":                 {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = node, node }, "", "persia:storage: the data of the volume a is lost with the nodes"},
-		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed("pedl-pvc") }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
+		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
 		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = empty }, "", "persia:pedl: the data of pedl-postgresql is lost with its pod"},
 		"backups":                     {func(Stack, Stack) {}, "persia-dev", "persia:cluster.backup.plan: the backup plan persia-dev and its backups stay"},
 		"nothing":                     {func(Stack, Stack) {}, "", ""},

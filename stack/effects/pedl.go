@@ -54,11 +54,8 @@ func platform(before, after Stack) []string {
 // restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a
 // ConfigMap or a Secret that they mount does. Pulumi learns its version, which is an annotation of the
 // pods, only in the update.
-func restarts(before, after Stack, was, is corev1.PodSpec) bool {
-	if !samePods(corev1.PodTemplateSpec{Spec: was}, corev1.PodTemplateSpec{Spec: is}) {
-		return true
-	}
-	return slices.ContainsFunc(is.Volumes, func(volume corev1.Volume) bool {
+func restarts(before, after Stack, was, is Role) bool {
+	return was.Digest != is.Digest || slices.ContainsFunc(is.Pod.Spec.Volumes, func(volume corev1.Volume) bool {
 		switch {
 		case volume.ConfigMap != nil:
 			return differ(before.ConfigMaps, after.ConfigMaps, volume.ConfigMap.Name)
@@ -78,8 +75,7 @@ func differ(before, after map[string]map[string]string, name string) bool {
 
 // data returns the directory with the data of a workload of PEDL, or "" if the data is lost with
 // the pod.
-func (s Stack) data(pod corev1.PodSpec) storedFolder {
-	role := Role{Pod: corev1.PodTemplateSpec{Spec: pod}}
+func (s Stack) data(role Role) storedFolder {
 	for _, mount := range role.container().VolumeMounts {
 		if mount.Name == pedl.DataVolume {
 			return s.mounted(role, mount)
@@ -94,14 +90,14 @@ func lostData(name string) string {
 }
 
 // keepsNothing reports whether the data of a workload of PEDL is lost with its pod.
-func keepsNothing(pod corev1.PodSpec) bool {
-	return slices.ContainsFunc(pod.Volumes, func(volume corev1.Volume) bool { return volume.Name == pedl.DataVolume && volume.EmptyDir != nil })
+func keepsNothing(role Role) bool {
+	return slices.ContainsFunc(role.Pod.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == pedl.DataVolume && volume.EmptyDir != nil })
 }
 
 // dynamicClaim returns the claim with the data of a workload of PEDL, if a storage class made its
 // volume, which is then no volume of the stack.
-func (s Stack) dynamicClaim(pod corev1.PodSpec) (string, bool) {
-	for _, volume := range pod.Volumes {
+func (s Stack) dynamicClaim(role Role) (string, bool) {
+	for _, volume := range role.Pod.Spec.Volumes {
 		if volume.Name != pedl.DataVolume || volume.PersistentVolumeClaim == nil {
 			continue
 		}

@@ -19,18 +19,11 @@ func (j job) restarted() []string {
 		was, had := j.was.Roles[kind.Name]
 		is, has := j.is.Roles[kind.Name]
 		// PERSIA's operator and JobSet read the number of replicas only when a job begins.
-		if had && has && (!samePods(was.Pod, is.Pod) || j.is.Together && was.Replicas != is.Replicas) || had != has || j.was.Queue != j.is.Queue {
+		if had && has && (was.Digest != is.Digest || j.is.Together && was.Replicas != is.Replicas) || had != has || j.was.Queue != j.is.Queue {
 			roles = append(roles, kind.Name)
 		}
 	}
 	return roles
-}
-
-// samePods reports whether pods of a role stay as they are. The pods in the state have fields
-// that the API server has filled in.
-func samePods(was, is corev1.PodTemplateSpec) bool {
-	was.Annotations, was.Labels = own(was.Annotations), own(was.Labels)
-	return equality.Semantic.DeepEqual(defaulted(was), defaulted(is))
 }
 
 // plain returns an object as JSON has it.
@@ -40,17 +33,6 @@ func plain(object any) any {
 		return nil
 	}
 	return value
-}
-
-// own are annotations or labels without the ones that kubectl and Kueue write.
-func own(all map[string]string) map[string]string {
-	kept := map[string]string{}
-	for key, value := range all {
-		if !strings.HasPrefix(key, "kubectl.kubernetes.io/") && !strings.HasPrefix(key, "kueue.x-k8s.io/") {
-			kept[key] = value
-		}
-	}
-	return kept
 }
 
 // hidden says which data the pods of a job no longer see or can no longer write to.

@@ -342,7 +342,7 @@ func (s Stack) onPool(after Stack, pool string, rounds int) string {
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(s.PEDL)) {
-		if s.runsOn(s.PEDL[name], pool) {
+		if s.runsOn(s.PEDL[name].Pod.Spec, pool) {
 			parts = append(parts, name)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -22,6 +21,7 @@ import (
 	"persia/gcp"
 	"persia/infra/gke"
 	"persia/infra/gpu"
+	"persia/kube"
 	"persia/workload/jobset"
 	"persia/workload/kueue"
 	"persia/workload/nats"
@@ -38,9 +38,9 @@ type Stack struct {
 	Pools   map[string]Pool
 	NATS    map[string]NATS
 	Queues  map[string]Queue
-	// PEDL has the pods of PEDL's workloads by name, and ConfigMaps and Secrets the files of its
+	// PEDL has PEDL's workloads by name, and ConfigMaps and Secrets the files of its
 	// ConfigMaps and Secrets by name, as far as they are known.
-	PEDL                map[string]corev1.PodSpec
+	PEDL                map[string]Role
 	ConfigMaps, Secrets map[string]map[string]string
 	// Driver is how GPU nodes get their driver.
 	Driver config.NVIDIADriver
@@ -68,10 +68,12 @@ type Job struct {
 	Roles map[string]Role
 }
 
-// Role is a role of a job.
+// Role is a role of a job, or a workload of PEDL.
 type Role struct {
 	Replicas int
 	Pod      corev1.PodTemplateSpec
+	// Digest changes with the pods.
+	Digest string
 }
 
 // Volume is a PersistentVolume.
@@ -88,7 +90,7 @@ type Volume struct {
 
 // New returns an empty stack.
 func New() Stack {
-	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, Queues: map[string]Queue{}, PEDL: map[string]corev1.PodSpec{}, ConfigMaps: map[string]map[string]string{}, Secrets: map[string]map[string]string{}}
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, Queues: map[string]Queue{}, PEDL: map[string]Role{}, ConfigMaps: map[string]map[string]string{}, Secrets: map[string]map[string]string{}}
 }
 
 // Read reads the objects and node pools in the state of a stack. It omits those that it cannot
@@ -194,12 +196,12 @@ func (s Stack) Add(object any) {
 		if object.Spec.Replicas != nil {
 			replicas = *object.Spec.Replicas
 		}
-		job.Roles[role] = Role{int(replicas), object.Spec.Template}
+		job.Roles[role] = Role{int(replicas), object.Spec.Template, object.Annotations[kube.PodsAnnotation]}
 		s.Jobs[name] = job
 	case *jobset.JobSet:
-		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[kueue.QueueLabel], Roles: rolesOfSet(object.Spec)}
+		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[kueue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations[kube.PodsAnnotation])}
 	case *persiav1.PersiaJob:
-		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec)}
+		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec, object.Annotations[kube.PodsAnnotation])}
 	case *corev1.PersistentVolume:
 		volume := Volume{
 			Storage:     storageOf(object.Spec.PersistentVolumeSource),
@@ -221,7 +223,7 @@ func (s Stack) Add(object any) {
 // addPEDL adds a workload that is in a namespace of PEDL.
 func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
 	if ofPEDL(meta) {
-		s.PEDL[meta.Name] = pod.Spec
+		s.PEDL[meta.Name] = Role{Pod: pod, Digest: meta.Annotations[kube.PodsAnnotation]}
 	}
 }
 
@@ -230,39 +232,30 @@ func ofPEDL(meta metav1.ObjectMeta) bool {
 }
 
 // rolesOfSet returns the roles of a JobSet.
-func rolesOfSet(spec jobset.Spec) map[string]Role {
+func rolesOfSet(spec jobset.Spec, digest string) map[string]Role {
 	roles := map[string]Role{}
 	for _, job := range spec.ReplicatedJobs {
 		replicas := 0
 		if job.Template.Spec.Completions != nil && (spec.Suspend == nil || !*spec.Suspend) {
 			replicas = int(*job.Template.Spec.Completions)
 		}
-		roles[job.Name] = Role{replicas, job.Template.Spec.Template}
+		roles[job.Name] = Role{replicas, job.Template.Spec.Template, digest}
 	}
 	return roles
 }
 
 // rolesOf returns the roles of a PersiaJob, with one container each.
-func rolesOf(spec persiav1.PersiaJobSpec) map[string]Role {
+func rolesOf(spec persiav1.PersiaJobSpec, digest string) map[string]Role {
 	roles := map[string]Role{}
-	processes := 0
-	if spec.NNWorker != nil {
-		processes = int(spec.NNWorker.NprocPerNode)
-	}
-	// A change of any setting replaces all pods, also of one that is in no role.
-	others := spec
-	others.Env, others.Volumes = nil, nil
-	others.EmbeddingParameterServer, others.EmbeddingWorker, others.Dataloader, others.NNWorker = nil, nil, nil, nil
-	settings := []string{strconv.Itoa(processes), fmt.Sprint(plain(others))}
 	add := func(kind config.Kind, role *persiav1.Role) {
 		if role == nil {
 			return
 		}
-		container := corev1.Container{Image: role.Image, Args: settings, Env: slices.Concat(spec.Env, role.Env), VolumeMounts: role.VolumeMounts}
+		container := corev1.Container{Env: slices.Concat(spec.Env, role.Env), VolumeMounts: role.VolumeMounts}
 		if role.Resources != nil {
 			container.Resources = *role.Resources
 		}
-		roles[kind.Name] = Role{int(role.Replicas), corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}}}
+		roles[kind.Name] = Role{int(role.Replicas), corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}}, digest}
 	}
 	add(config.KindEmbeddingParameterServer, spec.EmbeddingParameterServer)
 	add(config.KindEmbeddingWorker, spec.EmbeddingWorker)
