@@ -3,6 +3,8 @@ package tests
 import (
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,7 +12,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/capacity"
@@ -19,17 +20,17 @@ import (
 	"persia/internal/testkit"
 )
 
-func loadStack(t *testing.T, configuration map[string]string) (*config.Stack, error) {
-	t.Helper()
+// loadStack reads the values of a stack file in a folder of the repository.
+func loadStack(configuration map[string]string, folder string) (*config.Stack, error) {
 	return config.Load(func(key string) (string, bool) {
 		value, ok := configuration[key]
 		return value, ok
-	}, nil)
+	}, os.DirFS(filepath.Join(root, folder)))
 }
 
 // TestPublishedDeploymentFits checks the plan that the program prints for prod.
 func TestPublishedDeploymentFits(t *testing.T) {
-	prod, err := loadStack(t, programtest.ReadStack(t, "prod"))
+	prod, err := loadStack(programtest.ReadStack(t, "prod"), ".")
 	require.NoError(t, err)
 	plan := prod.Plan()
 	got := map[string]string{}
@@ -44,47 +45,8 @@ func TestPublishedDeploymentFits(t *testing.T) {
 		"embedding-ps":      "30 × 4 embeddingParameterServer of criteo",
 		"nats":              "9 × 7 NATS server",
 	}, got)
-	assert.Regexp(t, `embedding-ps +120 +4 +embeddingParameterServer of criteo`, plan.String())
-	for _, text := range []string{
-		"30 of 30", "m2-ultramem-416",
-		"M2_CPUS", "12480", "NVIDIA_A100_GPUS", "us-central1",
-	} {
+	for _, text := range []string{"30 of 30", "m2-ultramem-416", "M2_CPUS", "12480", "NVIDIA_A100_GPUS", "us-central1"} {
 		assert.Contains(t, plan.String(), text)
-	}
-}
-
-// TestPublishedDeploymentDoesNotFit takes something from prod: each line of the error says what is
-// missing and the remedy, and the program registers nothing.
-func TestPublishedDeploymentDoesNotFit(t *testing.T) {
-	cases := map[string]struct {
-		change func(pools any)
-		says   string
-	}{
-		"29 nodes for 120 embedding parameter servers": {
-			func(pools any) { programtest.Pool(pools, "embedding-ps")["nodes"] = 29 },
-			"persia:nodePools[3].nodes: Invalid value: 29: 29 nodes of m2-ultramem-416 hold 116 of 120 × embeddingParameterServer of criteo, 4 per node by ephemeral storage, and 4 do not fit; write 30",
-		},
-		"nn-workers on machines of 624 GiB": {
-			func(pools any) {
-				nnWorkers := programtest.Pool(pools, "nn-workers")
-				nnWorkers["machineType"] = "n1-highmem-96"
-				nnWorkers["gpu"] = map[string]any{"type": "nvidia-tesla-v100", "count": 8}
-			},
-			`"600Gi": nnWorker does not fit on a node of pool "nn-workers": of n1-highmem-96, GKE and the pods on every node leave 593.7Gi; request less, or choose a machine type that holds it, like a2-highgpu-8g`,
-		},
-		"embedding parameter servers on machines of half the memory": {
-			func(pools any) { programtest.Pool(pools, "embedding-ps")["machineType"] = "m1-ultramem-80" },
-			"like m4-ultramem-112, m4-megamem-224 or c3d-highmem-360",
-		},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "prod")
-			programtest.Edit(t, configuration, "persia:nodePools", test.change)
-			recorder, err := programtest.Deploy(t, configuration)
-			require.ErrorContains(t, err, test.says)
-			assert.Empty(t, recorder.URNs())
-		})
 	}
 }
 
@@ -94,7 +56,7 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 	for _, name := range []string{"dev", "prod"} {
 		t.Run(name, func(t *testing.T) {
 			configuration := programtest.ReadStack(t, name)
-			loaded, err := loadStack(t, configuration)
+			loaded, err := loadStack(configuration, ".")
 			require.NoError(t, err)
 			planned := map[string]capacity.Resources{}
 			for _, pool := range loaded.Plan().Pools {
@@ -184,24 +146,4 @@ func withSidecar(t *testing.T, pod corev1.PodTemplateSpec) corev1.ResourceRequir
 		whole[name] = sum
 	}
 	return corev1.ResourceRequirements{Requests: whole}
-}
-
-// TestPriorities: the large ones make room for themselves, NATS before all.
-func TestPriorities(t *testing.T) {
-	prod := programtest.DeployStack(t, "prod")
-	values := map[string]int32{}
-	for _, registration := range prod.All(t, "kubernetes:scheduling.k8s.io/v1:PriorityClass") {
-		class := testkit.Object[schedulingv1.PriorityClass](t, registration)
-		values[class.Name] = class.Value
-		assert.False(t, class.GlobalDefault, class.Name)
-	}
-	var order []int32
-	nats := testkit.Object[programtest.NATSCluster](t, prod.One(t, testkit.NATSCluster, "persia-nats-service"))
-	order = append(order, values[nats.Spec.Template.Spec.PriorityClassName])
-	for _, role := range []string{"embedding-ps", "nn-worker", "embedding-worker", "dataloader"} {
-		set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, "criteo-"+role))
-		order = append(order, values[set.Spec.Template.Spec.PriorityClassName])
-	}
-	assert.IsDecreasing(t, order, "%v", values)
-	assert.Positive(t, order[len(order)-1], "pods without a priority have 0")
 }

@@ -2,6 +2,8 @@ package tests
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,7 +13,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 )
 
 // grantsOf are the members that may use a bucket, by the names of their grants.
@@ -26,55 +27,35 @@ func grantsOf(t *testing.T, r *testkit.Recorder, bucket string) map[string]strin
 	return members
 }
 
-// twoJobs is dev with a second job, two buckets, and what each job mounts of them.
-func twoJobs(t *testing.T, mounts [2][]string) map[string]string {
+// twoJobs is dev with two jobs, two buckets, and what each job mounts of them.
+func twoJobs(t *testing.T, mounts map[string][]string) map[string]string {
 	t.Helper()
 	configuration := programtest.ReadStack(t, "dev")
 	configuration["persia:storage"] = `[
 		{"name": "checkpoints", "size": "1Ti", "gcsFuse": {"bucket": "shared-checkpoints"}},
 		{"name": "data", "size": "1Ti", "gcsFuse": {"bucket": "shared-data"}}]`
-	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
-		for _, pool := range pools.([]any) {
-			pool.(map[string]any)["nodes"] = 4
-		}
-	})
-	var first map[string]any
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) { first = jobs.([]any)[0].(map[string]any) })
-	jobs := []any{}
-	for i, volumes := range mounts {
-		job := map[string]any{}
-		for name, value := range first {
-			job[name] = value
-		}
-		job["name"] = []string{"first", "second"}[i]
-		list := []any{}
-		for _, volume := range volumes {
+	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) { pools.([]any)[0].(map[string]any)["nodes"] = 4 })
+	var jobs []map[string]any
+	require.NoError(t, json.Unmarshal([]byte(configuration["persia:jobs"]), &jobs))
+	for _, name := range slices.Sorted(maps.Keys(mounts)) {
+		job, list := maps.Clone(jobs[0]), []any{}
+		for _, volume := range mounts[name] {
 			list = append(list, map[string]any{"volume": volume, "mountPath": "/" + volume})
 		}
-		job["mounts"] = list
+		job["name"], job["mounts"] = name, list
 		jobs = append(jobs, job)
 	}
-	text, err := json.Marshal(jobs)
+	text, err := json.Marshal(jobs[1:])
 	require.NoError(t, err)
 	configuration["persia:jobs"] = string(text)
 	return configuration
-}
-
-// TestGrantsComeAfterTheCluster checks that no grant to a pod can reach IAM before the cluster,
-// with which IAM creates the project's pool of Workload Identity.
-func TestGrantsComeAfterTheCluster(t *testing.T) {
-	r := programtest.MustDeploy(t, twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}}), nil)
-	cluster := r.All(t, testkit.Cluster)[0]
-	for _, grant := range r.All(t, testkit.BucketGrant) {
-		assert.Contains(t, r.Before(grant), cluster.URN, grant.URN)
-	}
 }
 
 // TestOneIdentityForEachStackAndJob checks that stacks of one project, and jobs of one stack, have
 // a service account each, because IAM knows an account by project, namespace and name. Each grant
 // is for one account, so a job or a stack that goes takes away only its own access.
 func TestOneIdentityForEachStackAndJob(t *testing.T) {
-	configuration := twoJobs(t, [2][]string{{"checkpoints", "data"}, {"data"}})
+	configuration := twoJobs(t, map[string][]string{"first": {"checkpoints", "data"}, "second": {"data"}})
 	deployAs := func(organization, stack string) *testkit.Recorder {
 		r, err := programtest.Run(t, pulumi.RunInfo{Organization: organization, Stack: stack, Config: configuration}, nil)
 		require.NoError(t, err)
@@ -89,10 +70,6 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 			assert.Empty(t, owners[account], "%s of %s %s is that of another", account, stack, job)
 			owners[account] = stack + " " + job
 			assert.True(t, strings.HasPrefix(account, job+"."), account)
-
-			registered := testkit.Object[corev1.ServiceAccount](t, r.One(t, "kubernetes:core/v1:ServiceAccount", job))
-			assert.Equal(t, account, registered.Name)
-			assert.False(t, *registered.AutomountServiceAccountToken)
 		}
 		member := func(job string) string {
 			return "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/" +
@@ -104,15 +81,4 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 			grantsOf(t, r, "shared-data"))
 	}
 	assert.Len(t, owners, 12)
-}
-
-// TestGrantComesBeforePods: a pod that starts without it cannot mount the bucket.
-func TestGrantComesBeforePods(t *testing.T) {
-	r, err := programtest.Deploy(t, twoJobs(t, [2][]string{{"checkpoints"}, {"data"}}))
-	require.NoError(t, err)
-	grant := r.One(t, testkit.BucketGrant, "gs://shared-data/second")
-	account := r.One(t, "kubernetes:core/v1:ServiceAccount", "second")
-	before := r.Before(r.One(t, testkit.StatefulSet, "second-dataloader"))
-	assert.Contains(t, before, grant.URN)
-	assert.Contains(t, before, account.URN)
 }

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"strings"
 	"testing"
 
 	"persia/internal/programtest"
@@ -9,92 +10,52 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestOrder looks at dependencies, and theirs, not at the order of calls, which would
-// be the same with every dependency left out.
+// TestOrder looks at dependencies, and theirs, not at the order of calls, which would be the same
+// with every dependency left out.
 func TestOrder(t *testing.T) {
-	type id struct{ typeToken, name string }
-	const (
-		pool        = "gcp:container/nodePool:NodePool"
-		statefulSet = "kubernetes:apps/v1:StatefulSet"
-		deployment  = "kubernetes:apps/v1:Deployment"
-		daemonSet   = "kubernetes:apps/v1:DaemonSet"
-		crd         = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
-		natsCluster = "kubernetes:nats.io/v1alpha2:NatsCluster"
-		volume      = "kubernetes:core/v1:PersistentVolume"
-		claim       = "kubernetes:core/v1:PersistentVolumeClaim"
-		namespace   = "kubernetes:core/v1:Namespace"
-		policy      = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
-		binding     = "kubernetes:rbac.authorization.k8s.io/v1:RoleBinding"
-		budget      = "kubernetes:policy/v1:PodDisruptionBudget"
-	)
-	pools := []id{
-		{pool, "persia-prod-system"}, {pool, "persia-prod-nn-workers"}, {pool, "persia-prod-dataloaders"},
-		{pool, "persia-prod-embedding-workers"}, {pool, "persia-prod-embedding-ps"}, {pool, "persia-prod-nats"},
+	pools := []string{
+		"NodePool persia-prod-system", "NodePool persia-prod-nn-workers", "NodePool persia-prod-dataloaders",
+		"NodePool persia-prod-embedding-workers", "NodePool persia-prod-embedding-ps", "NodePool persia-prod-nats",
 	}
-	roleNeeds := append([]id{
-		{natsCluster, "persia-nats-service"},
-		{claim, "workspace"},
-		{daemonSet, "nvidia-driver"},
-		{namespace, "persia"},
-		{policy, "criteo"},
+	role := append([]string{
+		"NatsCluster persia-nats-service", "PersistentVolumeClaim workspace", "DaemonSet nvidia-driver", "Namespace persia", "NetworkPolicy criteo",
+		"ServiceAccount criteo", "BucketIAMMember gs://my-project-persia-workspace/criteo",
+		// The servers come up beside the roles. Only their disruption budget waits for them.
+		"not PodDisruptionBudget persia-nats-service",
 	}, pools...)
-	cases := map[id][]id{
-		{natsCluster, "persia-nats-service"}: {
-			{crd, "nats-operator-natsclusters"}, {crd, "nats-operator-natsserviceroles"}, {deployment, "nats-operator"},
-		},
-		{deployment, "nats-operator"}: append([]id{
-			{crd, "nats-operator-natsclusters"}, {binding, "nats-operator"},
-		}, pools...),
-		{budget, "persia-nats-service"}:                  {{natsCluster, "persia-nats-service"}},
-		{claim, "workspace"}:                             {{volume, "workspace"}, {namespace, "persia"}},
-		{daemonSet, "nvidia-driver"}:                     pools,
-		{statefulSet, "criteo-nn-worker"}:                roleNeeds,
-		{statefulSet, "criteo-dataloader"}:               roleNeeds,
-		{statefulSet, "criteo-embedding-worker"}:         roleNeeds,
-		{statefulSet, "criteo-embedding-ps"}:             roleNeeds,
-		{pool, "persia-prod-nn-workers"}:                 {{"gcp:container/cluster:Cluster", "persia-prod"}},
-		{"gcp:container/cluster:Cluster", "persia-prod"}: {{"gcp:compute/routerNat:RouterNat", "persia-prod"}},
-	}
 	prod := programtest.DeployStack(t, "prod")
-	for from, needs := range cases {
-		t.Run(from.typeToken+" "+from.name, func(t *testing.T) {
-			before := prod.Before(prod.One(t, from.typeToken, from.name))
-			for _, need := range needs {
-				assert.Contains(t, before, prod.One(t, need.typeToken, need.name).URN)
-			}
-		})
-	}
-}
-
-// TestRolesStartBesideNATS: the roles of a job are created without waiting for the NATS servers, which
-// only the disruption budget waits for, and are deleted before the NatsCluster.
-func TestRolesStartBesideNATS(t *testing.T) {
-	prod := programtest.DeployStack(t, "prod")
-	servers := prod.One(t, testkit.NATSCluster, "persia-nats-service")
-	budget := prod.One(t, testkit.DisruptionBudget, "persia-nats-service")
-	assert.NotContains(t, testkit.At(t, servers, "metadata"), "annotations")
-	assert.Contains(t, testkit.At(t, budget, `metadata.annotations["pulumi.com/waitFor"]`), "currentHealthy")
-	for _, role := range prod.All(t, testkit.StatefulSet) {
-		before := prod.Before(role)
-		assert.Contains(t, before, servers.URN, role.Name)
-		assert.NotContains(t, before, budget.URN, role.Name)
-	}
-}
-
-// TestProvider checks that nothing inside the cluster goes to whichever
-// cluster the user's kubectl happens to point at.
-func TestProvider(t *testing.T) {
-	for _, name := range []string{"dev", "prod"} {
-		prod := programtest.DeployStack(t, name)
-		provider := prod.One(t, "pulumi:providers:kubernetes", "persia-"+name)
-		assert.True(t, provider.Inputs["kubeconfig"].ContainsSecrets(), "the kubeconfig is a secret")
-		seen := 0
-		for _, registration := range prod.Resources {
-			if registration.Custom && len(registration.TypeToken) > 11 && registration.TypeToken[:11] == "kubernetes:" {
-				seen++
-				assert.Contains(t, registration.Provider, "pulumi:providers:kubernetes::persia-"+name, registration.URN)
+	find := func(what string) testkit.Resource {
+		kind, name, _ := strings.Cut(what, " ")
+		for _, r := range prod.Resources {
+			if strings.HasSuffix(r.TypeToken, ":"+kind) && r.Name == name {
+				return r
 			}
 		}
-		assert.Greater(t, seen, 15)
+		t.Fatalf("the plan has no %s", what)
+		return testkit.Resource{}
+	}
+	for what, needs := range map[string][]string{
+		"NatsCluster persia-nats-service":         {"CustomResourceDefinition nats-operator-natsclusters", "CustomResourceDefinition nats-operator-natsserviceroles", "Deployment nats-operator"},
+		"Deployment nats-operator":                append([]string{"CustomResourceDefinition nats-operator-natsclusters", "RoleBinding nats-operator"}, pools...),
+		"PodDisruptionBudget persia-nats-service": {"NatsCluster persia-nats-service"},
+		"PersistentVolumeClaim workspace":         {"PersistentVolume workspace", "Namespace persia"},
+		"DaemonSet nvidia-driver":                 pools,
+		"StatefulSet criteo-nn-worker":            role,
+		"StatefulSet criteo-dataloader":           role,
+		"StatefulSet criteo-embedding-worker":     role,
+		"StatefulSet criteo-embedding-ps":         role,
+		"NodePool persia-prod-nn-workers":         {"Cluster persia-prod"},
+		"Cluster persia-prod":                     {"RouterNat persia-prod"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			before := prod.Before(find(what))
+			for _, need := range needs {
+				if other, not := strings.CutPrefix(need, "not "); not {
+					assert.NotContains(t, before, find(other).URN)
+				} else {
+					assert.Contains(t, before, find(need).URN)
+				}
+			}
+		})
 	}
 }
