@@ -1,15 +1,14 @@
 package stack
 
 import (
-	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/stack/effects"
 )
 
 // effects returns what the update does to running pods and stored data. A new stack has none.
-func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []string {
+func (d *deployment) effects() []string {
 	after, paths := effects.New(), map[string]string{}
-	after.Replaced, after.Protected, after.Zones = replaced, d.cfg.Cluster.DeletionProtection, d.cfg.Cluster.Zones
+	after.Replaced, after.Protected, after.Zones = d.replaced, d.cfg.Cluster.DeletionProtection, d.cfg.Cluster.Zones
 	after.Driver = d.cfg.NVIDIADriver
 	for _, job := range d.cfg.Jobs {
 		paths[job.Name] = job.At().String()
@@ -42,5 +41,5 @@ func (d deployed) effects(before effects.Stack, replaced *gke.Replacement) []str
 	for _, volume := range volumes {
 		after.Add(volume.Object)
 	}
-	return effects.Of(before, after, paths)
+	return effects.Of(d.before, after, paths)
 }

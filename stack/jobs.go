@@ -18,6 +18,27 @@ import (
 	"persia/workload/provisioner"
 )
 
+// newNATS registers, after needs, the NATS cluster of each job, in the order of the jobs. A stack
+// without jobs has one for other clients.
+func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*nats.Cluster, error) {
+	var brokers []*nats.Cluster
+	for _, cluster := range cfg.NATSClusters() {
+		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
+			NATS:              cluster.NATS,
+			Images:            cfg.Images,
+			Placement:         placement(cfg, cluster.NodePool),
+			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
+			ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
+			Needs:             needs,
+		}, inCluster)
+		if err != nil {
+			return nil, err
+		}
+		brokers = append(brokers, broker)
+	}
+	return brokers, nil
+}
+
 // newJobOperator registers PERSIA's operator, if a job leaves its pods to it.
 func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if !cfg.UsesOperator() {

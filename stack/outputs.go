@@ -5,36 +5,21 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/capacity"
 	"persia/config"
 	"persia/infra/gke"
 	"persia/infra/storage"
-	"persia/workload/nats"
 	"persia/workload/persia"
 )
 
-// deployed holds the parts of a stack that its outputs describe.
-type deployed struct {
-	cfg     *config.Stack
-	plan    capacity.Plan
-	data    *storedData
-	cluster *gke.Cluster
-	brokers []*nats.Cluster
-	volumes []*storage.Volume
-	jobs    map[string]*persia.Job
-	// pedl is nil in a stack without PEDL.
-	pedl *pedlInstallation
-}
-
 // export exports all outputs of the stack.
-func (d deployed) export(ctx *pulumi.Context) {
+func (d *deployment) export() {
 	outputs := pulumi.Map{
 		"capacity":          capacityOutput(d.plan),
 		"clusterName":       d.cluster.Name,
 		"natsUrl":           d.brokers[0].URL,
 		"checkpointVolumes": volumeOutputs(d.volumes),
 		"jobs":              jobOutputs(d.jobs),
-		"serviceAccounts":   serviceAccounts(ctx, d.cfg),
+		"serviceAccounts":   serviceAccounts(d.ctx, d.cfg),
 		storage.OutputName:  d.data.output,
 	}
 	if d.cluster.Access != nil {
@@ -49,7 +34,7 @@ func (d deployed) export(ctx *pulumi.Context) {
 		outputs["pedl"] = d.pedl.output()
 	}
 	for name, value := range outputs {
-		ctx.Export(name, value)
+		d.ctx.Export(name, value)
 	}
 }
 

@@ -1,6 +1,7 @@
 package tests
 
 import (
+	"encoding/json"
 	"maps"
 	"regexp"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -112,17 +114,20 @@ func namespaces(t *testing.T, r *testkit.Recorder) {
 	}
 }
 
-// workload is an object with a template of pods.
-type workload struct {
-	Spec struct{ Template corev1.PodTemplateSpec }
-}
-
 // pods returns the pods of all workloads.
 func pods(t *testing.T, r *testkit.Recorder) map[string]corev1.PodSpec {
 	t.Helper()
 	specs := map[string]corev1.PodSpec{}
-	for urn, object := range objects[workload](t, r, "StatefulSet", "Deployment", "DaemonSet", "Job") {
-		specs[urn] = object.Spec.Template.Spec
+	for _, registration := range r.Resources {
+		template, has := testkit.Lookup(t, registration, "spec.template.spec")
+		if !has || !strings.HasPrefix(registration.TypeToken, "kubernetes:") {
+			continue
+		}
+		text, err := json.Marshal(template)
+		require.NoError(t, err)
+		var spec corev1.PodSpec
+		require.NoError(t, json.Unmarshal(text, &spec))
+		specs[registration.URN] = spec
 	}
 	assert.NotEmpty(t, specs)
 	return specs

@@ -3,6 +3,7 @@ package effects
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,42 +53,36 @@ const (
 	replaces
 )
 
-// poolSettings are the settings of a node pool whose change costs nodes.
+// poolSettings are the settings of a node pool whose change costs nodes: the path of each in the pool or,
+// if it begins with persia:, in the stack file, and its path in the state.
 var poolSettings = []struct {
-	// field is the setting's path in the pool or, if it begins with persia:, in the stack file, and
-	// output its path in the state.
 	field, output string
-	cost          cost
-	value         func(NodePool) any
+	// value returns the value in the terms of the state, if it is not the field's own.
+	value func(NodePool) any
 }{
-	{"machineType", "nodeConfig.machineType", recreates, func(p NodePool) any { return p.MachineType }},
-	{"disk.type", "nodeConfig.diskType", recreates, func(p NodePool) any { return p.Disk.Type }},
-	{"disk.sizeGb", "nodeConfig.diskSizeGb", recreates, func(p NodePool) any { return p.Disk.SizeGB }},
-	{"spot", "nodeConfig.spot", replaces, func(p NodePool) any { return p.Spot }},
-	{"queuedProvisioning", "queuedProvisioning.enabled", replaces, func(p NodePool) any { return p.QueuedProvisioning }},
-	{"reservation", "nodeConfig.reservationAffinity.values.0", replaces, func(p NodePool) any { return p.Reservation }},
-	{"compactPlacement", "placementPolicy.type", replaces, func(p NodePool) any {
-		if p.CompactPlacement {
-			return "COMPACT"
-		}
-		return ""
-	}},
-	{"gpu.type", accelerator + "type", replaces, func(p NodePool) any { return gpuOf(p.Pool).Type }},
-	{"gpu.count", accelerator + "count", replaces, func(p NodePool) any { return gpuOf(p.Pool).Count }},
-	{"gpu.partition", accelerator + "gpuPartitionSize", replaces, func(p NodePool) any { return gpuOf(p.Pool).Partition }},
-	{"gpu.sharing.strategy", accelerator + "gpuSharingConfig.gpuSharingStrategy", replaces, func(p NodePool) any { return sharingOf(p.Pool).Strategy }},
-	{"gpu.sharing.maxClients", accelerator + "gpuSharingConfig.maxSharedClientsPerGpu", replaces, func(p NodePool) any { return sharingOf(p.Pool).MaxClients }},
-	{"imageType", "nodeConfig.imageType", replaces, func(p NodePool) any { return p.ImageType }},
-	{"localSsdCount", "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount", replaces, func(p NodePool) any { return p.LocalSSDs }},
-	{"gvnic", "nodeConfig.gvnic.enabled", replaces, func(p NodePool) any { return p.GVNIC != nil && *p.GVNIC }},
-	{"fastSocket", "nodeConfig.fastSocket.enabled", recreates, func(p NodePool) any { return p.FastSocket }},
-	{"secureBoot", "nodeConfig.shieldedInstanceConfig.enableSecureBoot", replaces, func(p NodePool) any { return p.SecureBoot != nil && *p.SecureBoot }},
-	{"maxPodsPerNode", "maxPodsPerNode", replaces, func(p NodePool) any { return p.MaxPodsPerNode }},
-	{"persia:cluster.encryption.bootDisks", "nodeConfig.bootDiskKmsKey", replaces, func(p NodePool) any { return p.Cluster.Encryption.BootDisks }},
-	{"persia:cluster.imageStreaming", "nodeConfig.gcfsConfig.enabled", replaces, func(p NodePool) any {
+	{field: "machineType", output: "nodeConfig.machineType"},
+	{field: "disk.type", output: "nodeConfig.diskType"},
+	{field: "disk.sizeGb", output: "nodeConfig.diskSizeGb"},
+	{field: "spot", output: "nodeConfig.spot"},
+	{field: "queuedProvisioning", output: "queuedProvisioning.enabled"},
+	{field: "reservation", output: "nodeConfig.reservationAffinity.values.0"},
+	{"compactPlacement", "placementPolicy.type", func(p NodePool) any { return map[bool]string{true: "COMPACT"}[p.CompactPlacement] }},
+	{field: "gpu.type", output: accelerator + "type"},
+	{field: "gpu.count", output: accelerator + "count"},
+	{field: "gpu.partition", output: accelerator + "gpuPartitionSize"},
+	{field: "gpu.sharing.strategy", output: accelerator + "gpuSharingConfig.gpuSharingStrategy"},
+	{field: "gpu.sharing.maxClients", output: accelerator + "gpuSharingConfig.maxSharedClientsPerGpu"},
+	{field: "imageType", output: "nodeConfig.imageType"},
+	{field: "localSsdCount", output: "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"},
+	{field: "gvnic", output: "nodeConfig.gvnic.enabled"},
+	{field: "fastSocket", output: "nodeConfig.fastSocket.enabled"},
+	{field: "secureBoot", output: "nodeConfig.shieldedInstanceConfig.enableSecureBoot"},
+	{field: "maxPodsPerNode", output: "maxPodsPerNode"},
+	{"persia:cluster.encryption.bootDisks", "nodeConfig.bootDiskKmsKey", func(p NodePool) any { return p.Cluster.Encryption.BootDisks }},
+	{"persia:cluster.imageStreaming", "nodeConfig.gcfsConfig.enabled", func(p NodePool) any {
 		return p.Cluster.ImageStreaming && p.ImageType == gcp.ImageCOS
 	}},
-	{driverVersion, accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", replaces, func(p NodePool) any {
+	{driverVersion, accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", func(p NodePool) any {
 		switch {
 		case p.GPU == nil:
 			return ""
@@ -97,31 +92,31 @@ var poolSettings = []struct {
 			return gcp.DriverDisabled
 		}
 	}},
-	{"persia:cluster.workloadIdentity", "nodeConfig.workloadMetadataConfig.mode", mayRecreate, func(p NodePool) any {
-		if p.Cluster.WorkloadIdentity {
-			return "GKE_METADATA"
-		}
-		return "GCE_METADATA"
+	{workloadIdentity, "nodeConfig.workloadMetadataConfig.mode", func(p NodePool) any {
+		return map[bool]string{true: "GKE_METADATA", false: "GCE_METADATA"}[p.Cluster.WorkloadIdentity]
 	}},
 }
 
-// driverVersion is the path of the driver's version, which GKE is told only if it installs the driver.
-const driverVersion = "persia:nvidiaDriver.version"
+const (
+	// driverVersion is the path of the driver's version, which GKE is told only if it installs the driver.
+	driverVersion    = "persia:nvidiaDriver.version"
+	workloadIdentity = "persia:cluster.workloadIdentity"
+	accelerator      = "nodeConfig.guestAccelerators.0."
+)
 
-const accelerator = "nodeConfig.guestAccelerators.0."
-
-func gpuOf(p config.Pool) config.GPU {
-	if p.GPU == nil {
-		return config.GPU{}
+// costOf returns what a change of a setting costs: what the tag change of the pool's field says, or else a
+// new pool.
+func costOf(setting string) cost {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
+		name, _, _ := strings.Cut(setting, ".")
+		if json, _, _ := strings.Cut(f.Tag.Get("json"), ","); json == name && f.Tag.Get("change") == "update" {
+			return recreates
+		}
 	}
-	return *p.GPU
-}
-
-func sharingOf(p config.Pool) config.Sharing {
-	if sharing := gpuOf(p).Sharing; sharing != nil {
-		return *sharing
+	if setting == workloadIdentity {
+		return mayRecreate
 	}
-	return config.Sharing{}
+	return replaces
 }
 
 // AddPool adds a node pool of the stack file.
@@ -133,8 +128,13 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 	if spec.Autoscaling != nil {
 		pool.Most = spec.Autoscaling.MaxNodes
 	}
+	fields := plain(spec.Pool)
 	for _, setting := range poolSettings {
-		pool.settings = append(pool.settings, text(setting.value(spec)))
+		value := output(fields, strings.Split(setting.field, "."))
+		if setting.value != nil {
+			value = setting.value(spec)
+		}
+		pool.settings = append(pool.settings, text(value))
 	}
 	s.Pools[spec.Name] = pool
 }
@@ -232,7 +232,7 @@ func poolChanges(before, after Stack, name string, was, is Pool) []string {
 			path = is.Path.String() + "." + path
 		}
 		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(old), written(new)))
-		highest = max(highest, setting.cost)
+		highest = max(highest, costOf(setting.field))
 	}
 	if len(changes) == 0 {
 		return resized(before, after, name, was, is)

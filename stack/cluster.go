@@ -1,0 +1,79 @@
+package stack
+
+import (
+	"errors"
+
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/infra/existing"
+	"persia/infra/gke"
+	"persia/infra/lastupdate"
+	"persia/infra/stackid"
+	"persia/kube"
+)
+
+// newGoogle registers the provider of Google Cloud, unless the stack has no project, as on an existing
+// cluster. The default provider has no project either: it warns in every command, and does not
+// check its credentials.
+func newGoogle(ctx *pulumi.Context, project string) (pulumi.ProviderResource, error) {
+	if project == "" {
+		return nil, nil
+	}
+	return gcp.NewProvider(ctx, "google", &gcp.ProviderArgs{Project: pulumi.String(project)})
+}
+
+func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last lastupdate.State) (*gke.Cluster, error) {
+	if existing := cfg.Cluster.Existing; existing != nil {
+		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing, needsAdopter(cfg))
+	}
+	return gke.NewCluster(ctx, cfg.Cluster.Name, gke.Args{
+		Project:      cfg.Project,
+		Cluster:      cfg.Cluster,
+		NodePools:    cfg.Pools(),
+		NVIDIADriver: cfg.NVIDIADriver,
+		Images:       cfg.Images,
+		KeepNetwork:  data.keepsNetwork(cfg),
+		AdoptNetwork: data.network,
+		Keys:         data.keys,
+		Adopts:       needsAdopter(cfg),
+		LastOutputs:  last.Outputs,
+	}, pulumi.Provider(data.google))
+}
+
+// needsAdopter reports whether a part of the stack registers objects that may exist.
+func needsAdopter(cfg *config.Stack) bool {
+	return cfg.UsesOperator() || keepsDatabaseClaim(cfg)
+}
+
+// checkExisting refuses an existing cluster that cannot hold the stack. It only warns about a
+// cluster that does not answer: the provider then reports why.
+func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
+	if cfg.Cluster.Existing == nil {
+		return nil
+	}
+	err := existing.Check(ctx.Context(), cfg.Cluster, stackid.Of(ctx).String())
+	if err == nil && cfg.HasQueues() && cfg.Queue.Existing {
+		err = existing.CheckQueues(ctx.Context(), cfg.Cluster)
+	}
+	if errors.Is(err, existing.ErrUnknown) {
+		return ctx.Log.Warn(err.Error(), nil)
+	}
+	return err
+}
+
+// hasManagedPrometheus reports whether the cluster is known to have Managed Service for
+// Prometheus. An existing cluster may lack its kinds.
+func hasManagedPrometheus(cluster config.Cluster) bool {
+	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
+}
+
+// placement returns the placement of pods on a pool.
+func placement(cfg *config.Stack, nodePool string) kube.Placement {
+	pool, ok := cfg.Pool(nodePool)
+	if !ok {
+		panic("no node pool " + nodePool) // refused by config
+	}
+	return gke.PlacementOn(pool)
+}
