@@ -261,13 +261,10 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 func (s *Stack) warnOfExposure(p *input.Problems) {
 	cluster := field.NewPath(clusterKey)
 	if s.Cluster.Existing == nil && !s.Cluster.DataplaneV2 {
-		p.Warn(cluster.Child("dataplaneV2"), "without it, GKE does not enforce network policies, and every pod in the cluster can reach NATS, the metrics gateways, and PEDL; give NATS users")
+		p.Warn(cluster.Child("dataplaneV2"), "without it, GKE does not enforce network policies, and every pod in the cluster can reach NATS, the metrics gateways, and PEDL; remove it")
 	}
 	if s.Cluster.Existing == nil && !s.Cluster.WorkloadIdentity {
 		p.Warn(cluster.Child("workloadIdentity"), "without it, every pod can get the token of its node's service account from the metadata server, with the permissions of nodes")
-	}
-	if s.NATS.OperatorScope == ScopeCluster {
-		p.Warn(field.NewPath(natsKey, "operatorScope"), "the NATS operator can read Secrets and create pods in all namespaces, so anyone who takes it over is effectively a cluster administrator; write namespace unless you have NatsClusters in other namespaces")
 	}
 }
 

@@ -198,15 +198,6 @@ func (j *Job) Resolve() {
 	}
 }
 
-// Processes returns the number of processes that connect to NATS.
-func (j *Job) Processes() int {
-	processes := j.NNWorker.Replicas * (j.NNWorker.NprocPerNode - 1)
-	for _, role := range j.Roles() {
-		processes += role.Replicas
-	}
-	return processes
-}
-
 // MountsOf returns the mounts of a role: the job's, and its own.
 func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.Mounts) }
 
@@ -544,14 +535,13 @@ var computedEnv = computed(map[string][]string{
 		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_FORMER_STATE_DIR", "PERSIA_IDLE_FILE", "PERSIA_PROGRESS_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS",
 		"PERSIA_NODE_RANK", "PERSIA_NODES",
 	},
-	"runId":       {"PERSIA_RUN"},
-	"name":        {"PERSIA_JOB", "PERSIA_TOKEN"},
-	"engine":      {"PERSIA_ONCE"},
-	"mounts":      {"PERSIA_CKPT_ROOT", "PERSIA_SCRATCH"},
-	"persia:nats": {"PERSIA_NATS_AUTHORITY"},
-	"resources":   {"PERSIA_GPUS"},
-	"script":      {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
-	"persiaEnv":   {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
+	"runId":     {"PERSIA_RUN"},
+	"name":      {"PERSIA_JOB", "PERSIA_TOKEN"},
+	"engine":    {"PERSIA_ONCE"},
+	"mounts":    {"PERSIA_CKPT_ROOT", "PERSIA_SCRATCH"},
+	"resources": {"PERSIA_GPUS"},
+	"script":    {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
+	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
 })
 
 func computed(fields map[string][]string) map[string]string {

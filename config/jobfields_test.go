@@ -34,7 +34,6 @@ func TestJobDefaults(t *testing.T) {
 	}
 	assert.Equal(t, "gpus", j.NNWorker.NodePool)
 	assert.Equal(t, "small", j.Dataloader.NodePool)
-	assert.Equal(t, 4+7, j.Processes())
 	assert.False(t, jobRead(t, `{"enableMetrics": false}`).EnableMetrics)
 }
 

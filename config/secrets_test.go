@@ -34,15 +34,10 @@ func TestCheckSecrets(t *testing.T) {
 		want      []string
 	}{
 		"no secrets":              {file: "persia:nats: {size: 3}\npersia:jobs: []\n"},
-		"user, encrypted":         {file: "persia:nats: {users: [{name: a, password: {secure: hidden}}]}"},
-		"user, in plain text":     {file: "persia:nats: {users: [{name: a, password: hidden}]}", want: []string{"persia:nats.users[0].password: " + plain}},
-		"one of two in plain":     {file: "persia:nats: {users: [{name: a, password: {secure: h}}, {name: b, password: hidden}]}", want: []string{"persia:nats.users[1].password: " + plain}},
-		"name of a user":          {file: "persia:nats: {users: [{name: {secure: hidden}, password: {secure: h}}]}", want: []string{"persia:nats.users[0].name: " + exposed}},
-		"key, in plain text":      {file: "persia:nats: {tls: {clients: {ca: a, certificate: b, key: hidden}}}", want: []string{"persia:nats.tls.clients.key: " + plain}},
-		"whole certificate":       {file: "persia:nats: {tls: {routes: {ca: {secure: a}, certificate: {secure: b}, key: {secure: hidden}}}}"},
+		"one of two in plain":     {file: "persia:pedl: {registry: {password: {secure: h}}, postgresql: {external: {password: hidden}}}", want: []string{"persia:pedl.postgresql.external.password: " + plain}},
+		"name of a user":          {file: "persia:pedl: {registry: {user: {secure: hidden}, password: {secure: h}}}", want: []string{"persia:pedl.registry.user: " + exposed}},
 		"registry of PEDL":        {file: "persia:pedl: {registry: {password: hidden}}", want: []string{"persia:pedl.registry.password: " + plain}},
 		"database of PEDL":        {file: "persia:pedl: {postgresql: {postgresqlPassword: hidden}}", want: []string{"persia:pedl.postgresql.postgresqlPassword: " + plain}},
-		"external database":       {file: "persia:pedl: {postgresql: {external: {password: hidden}}}", want: []string{"persia:pedl.postgresql.external.password: " + plain}},
 		"PEDL, encrypted":         {file: "persia:pedl: {registry: {password: {secure: h}}, postgresql: {external: {password: {secure: hidden}}}}"},
 		"environment of PEDL":     {file: "persia:pedl: {registry: {password: {secure: h}}, agent: {env: [{name: A, value: {secure: hidden}}]}}", want: []string{"persia:pedl.agent.env[0].value: " + exposed, "valueFrom.secretKeyRef"}},
 		"environment of a job":    {file: "persia:jobs: [{name: a, env: [{name: A, value: {secure: hidden}}]}]", want: []string{"persia:jobs[0].env[0].value: " + exposed, "valueFrom.secretKeyRef"}},
@@ -51,13 +46,13 @@ func TestCheckSecrets(t *testing.T) {
 		"unknown field":           {file: "persia:cluster: {nema: {secure: hidden}}", want: []string{"persia:cluster.nema: " + exposed}},
 		"label":                   {file: "persia:nodePools: [{labels: {a: {secure: hidden}}}]", want: []string{"persia:nodePools[0].labels[a]: " + exposed}},
 		"text of a key":           {file: "persia:project: {secure: hidden}", want: []string{"persia:project: " + exposed}},
-		"whole key of NATS":       {file: `persia:nats: {secure: '{"users": [{"name": "a", "password": "hidden"}]}'}`},
+		"whole key of PEDL":       {file: `persia:pedl: {secure: '{"registry": {"password": "hidden"}}'}`},
 		"whole key of jobs":       {file: `persia:jobs: {secure: '[{"name": "hidden"}]'}`, want: []string{"persia:jobs: " + exposed}},
-		"without a namespace":     {file: "nats: {users: [{name: a, password: hidden}]}", want: []string{"persia:nats.users[0].password: " + plain}},
-		"elsewhere, encrypted":    {file: "persia:nats: {users: [{name: a, password: {secure: hidden}}]}", elsewhere: true},
-		"elsewhere, plain text":   {file: "persia:nats: {users: [{name: a, password: hidden}]}", elsewhere: true, want: []string{"persia:nats.users[0].password: " + plain}},
+		"without a namespace":     {file: "pedl: {registry: {password: hidden}}", want: []string{"persia:pedl.registry.password: " + plain}},
+		"elsewhere, encrypted":    {file: "persia:pedl: {registry: {password: {secure: hidden}}}", elsewhere: true},
+		"elsewhere, plain text":   {file: "persia:pedl: {registry: {password: hidden}}", elsewhere: true, want: []string{"persia:pedl.registry.password: " + plain}},
 		"elsewhere, in a job":     {file: "persia:jobs: [{name: a, env: [{name: A, value: {secure: hidden}}]}]", elsewhere: true, want: []string{"persia:jobs: contains a secret"}},
-		"empty text for a secret": {file: "persia:nats: {users: [{name: a, password: ''}]}"},
+		"empty text for a secret": {file: "persia:pedl: {registry: {password: ''}}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := "config:\n  " + strings.ReplaceAll(test.file, "\n", "\n  ")

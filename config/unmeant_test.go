@@ -213,14 +213,12 @@ func TestWarningOfExposure(t *testing.T) {
 		"defaults":                     {edits{}, ""},
 		"no enforced network policies": {edits{"persia:cluster.dataplaneV2": false}, "persia:cluster.dataplaneV2: "},
 		"the node's token":             {edits{"persia:cluster.workloadIdentity": false, "persia:storage": []any{}, "persia:jobs[0].mounts": []any{}}, "persia:cluster.workloadIdentity: "},
-		"an operator of the cluster":   {edits{"persia:nats.operatorScope": "cluster"}, "persia:nats.operatorScope: "},
-		"an operator of its namespace": {edits{"persia:nats.operatorScope": "namespace"}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := testkit.Load(t, test.edits)
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
-			for _, path := range []string{"persia:cluster.dataplaneV2: ", "persia:cluster.workloadIdentity: ", "persia:nats.operatorScope: "} {
+			for _, path := range []string{"persia:cluster.dataplaneV2: ", "persia:cluster.workloadIdentity: "} {
 				assert.Equal(t, path == test.path, strings.Contains(warnings, path), warnings)
 			}
 		})

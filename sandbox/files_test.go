@@ -62,19 +62,18 @@ func TestStackFileWithSecrets(t *testing.T) {
 secretsprovider: gcpkms://projects/p
 encryptedkey: a2V5
 config:
-  persia:nats:
-    size: 1
-    users: [{name: persia, password: {secure: v1:abc}}]
+  persia:pedl:
+    registry: {user: a, password: {secure: v1:abc}}
 `), 0o600))
 	s := source{stacks: project, stack: "dev"}
 	taken, err := s.writeStackFile(dir)
 	require.NoError(t, err)
-	assert.Equal(t, auto.ConfigMap{"persia:nats.users[0].password": {Value: standIn("v1:abc"), Secret: true}}, taken)
+	assert.Equal(t, auto.ConfigMap{"persia:pedl.registry.password": {Value: standIn("v1:abc"), Secret: true}}, taken)
 	copied, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
 	assert.Empty(t, copied.Settings)
-	assert.Equal(t, input.Values{"persia:nats": map[string]any{
-		"size": 1.0, "users": []any{map[string]any{"name": "persia", "password": ""}},
+	assert.Equal(t, input.Values{"persia:pedl": map[string]any{
+		"registry": map[string]any{"user": "a", "password": ""},
 	}}, copied.Config)
 }
 

@@ -15,25 +15,23 @@ import (
 // values do not change.
 func TestTakeSecrets(t *testing.T) {
 	file, err := input.ParseStackFile([]byte(`config:
-  persia:nats: {size: 1, users: [{name: a, password: {secure: "v1:abc:def"}}, {name: b, password: plain}]}
-  persia:pedl: {registry: {password: {secure: your-password}}}
+  persia:pedl: {registry: {password: {secure: "v1:abc:def"}}, postgresql: {external: {host: plain, password: {secure: your-password}}}}
   token: {secure: AAABAO}
 `), "persia")
 	require.NoError(t, err)
 	left, secrets := takeSecrets(file.Config)
-	first := secrets["persia:nats.users[0].password"]
+	first := secrets["persia:pedl.registry.password"]
 	assert.Regexp(t, "^sandbox-[0-9a-f]{12}$", first.Value)
 	assert.Equal(t, auto.ConfigMap{
-		"persia:nats.users[0].password": {Value: first.Value, Secret: true},
-		"persia:pedl.registry.password": {Value: "your-password", Secret: true},
-		"persia:token":                  {Value: standIn("AAABAO"), Secret: true},
+		"persia:pedl.registry.password":            {Value: first.Value, Secret: true},
+		"persia:pedl.postgresql.external.password": {Value: "your-password", Secret: true},
+		"persia:token": {Value: standIn("AAABAO"), Secret: true},
 	}, secrets)
 	assert.NotEqual(t, first.Value, standIn("v1:abc:other"), "another secret is a change")
 	text, err := yaml.Marshal(left)
 	require.NoError(t, err)
 	assert.YAMLEq(t, `
-persia:nats: {size: 1, users: [{name: a, password: ""}, {name: b, password: plain}]}
-persia:pedl: {registry: {password: ""}}
+persia:pedl: {registry: {password: ""}, postgresql: {external: {host: plain, password: ""}}}
 persia:token: ""
 `, string(text))
 }

@@ -152,7 +152,6 @@ func (d *deployment) register() (err error) {
 		return err
 	}
 	natsOperator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
-		Scope:     cfg.NATS.OperatorScope,
 		Images:    cfg.Images,
 		Placement: placement(cfg, cfg.SystemPoolName()),
 	}, inCluster)

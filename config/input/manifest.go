@@ -473,13 +473,9 @@ var natsSpellings = []spelling{
 	{"version", "version", ""},
 	{"serverImage", "image", ""},
 	{"natsConfig.maxPayload", "maxPayload", ""},
-	{"natsConfig.maxPending", "maxPending", ""},
-	{"natsConfig.maxConnections", "maxConnections", ""},
-	{"natsConfig.write_deadline", "writeDeadline", ""},
 	{"pod.resources", "resources", ""},
 	{"resources", "resources", "the NATS operator reads only spec.pod.resources; the stack applies these to the servers"},
 	{"pod.antiAffinity", "antiAffinity", ""},
-	{"pod.enableConfigReload", "configReload", ""},
 	{"pod.enableMetrics", "metrics", ""},
 }
 

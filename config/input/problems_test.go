@@ -81,13 +81,13 @@ func TestProblemsAreReportedWhereTheUserWrote(t *testing.T) {
 
 func TestOneOf(t *testing.T) {
 	var p Problems
-	path := field.NewPath("persia:nats").Child("operatorScope")
+	path := field.NewPath("persia:nats").Child("engine")
 	assert.True(t, OneOf(&p, path, "cluster", "namespace", "cluster"))
 	assert.False(t, OneOf(&p, path, "pod", "namespace", "cluster"))
 	assert.False(t, OneOf(&p, path, "", "namespace", "cluster"))
 	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
-persia:nats.operatorScope: Invalid value: "pod": must be namespace or cluster
-persia:nats.operatorScope: Required value: write namespace or cluster`)
+persia:nats.engine: Invalid value: "pod": must be namespace or cluster
+persia:nats.engine: Required value: write namespace or cluster`)
 }
 
 func TestUnique(t *testing.T) {

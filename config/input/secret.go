@@ -53,20 +53,18 @@ type FoundSecrets struct {
 // FindSecrets finds the secrets in a tree that Pulumi returns, with the type into which it is
 // decoded. Written is the same value in the stack file, with {secure: …} for encrypted
 // strings. It differs from the tree if Pulumi reads another file, or more than one.
-//
-// A field with the tag secret:"allowed" may be encrypted or not.
 func FindSecrets(path *field.Path, tree, written any, into reflect.Type) FoundSecrets {
 	var found FoundSecrets
-	found.walk(path, tree, written, into, false)
+	found.walk(path, tree, written, into)
 	return found
 }
 
-func (f *FoundSecrets) walk(path *field.Path, tree, written any, into reflect.Type, allowed bool) {
+func (f *FoundSecrets) walk(path *field.Path, tree, written any, into reflect.Type) {
 	for into != nil && into.Kind() == reflect.Pointer {
 		into = into.Elem()
 	}
 	secret := into == reflect.TypeFor[Secret]()
-	if isSealed(written) && !secret && !allowed && (into == nil || !holdsSecret(into)) {
+	if isSealed(written) && !secret && (into == nil || !holdsSecret(into)) {
 		f.Exposed = append(f.Exposed, path)
 		return
 	}
@@ -74,8 +72,7 @@ func (f *FoundSecrets) walk(path *field.Path, tree, written any, into reflect.Ty
 	case map[string]any:
 		object, _ := written.(map[string]any)
 		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			inner, mayBe := typeOf(into, name)
-			f.walk(childOf(path, into, name), tree[name], object[name], inner, mayBe)
+			f.walk(childOf(path, into, name), tree[name], object[name], typeOf(into, name))
 		}
 	case []any:
 		list, _ := written.([]any)
@@ -88,7 +85,7 @@ func (f *FoundSecrets) walk(path *field.Path, tree, written any, into reflect.Ty
 			if i < len(list) {
 				other = list[i]
 			}
-			f.walk(path.Index(i), element, other, inner, false)
+			f.walk(path.Index(i), element, other, inner)
 		}
 	case string:
 		switch {
@@ -108,23 +105,18 @@ func isSealed(written any) bool {
 	return secure && len(object) == 1
 }
 
-// typeOf returns the type of a field of an object, or nil if it is unknown, and whether the
-// field may be encrypted without being a [Secret].
-func typeOf(object reflect.Type, name string) (inner reflect.Type, allowed bool) {
+// typeOf returns the type of a field of an object, or nil if it is unknown.
+func typeOf(object reflect.Type, name string) reflect.Type {
 	switch {
 	case object == nil:
-		return nil, false
 	case object.Kind() == reflect.Map:
-		return object.Elem(), false
-	case object.Kind() != reflect.Struct:
-		return nil, false
+		return object.Elem()
+	case object.Kind() == reflect.Struct:
+		if f, ok := fieldsOf(object)[name]; ok {
+			return object.FieldByIndex(f.index).Type
+		}
 	}
-	f, ok := fieldsOf(object)[name]
-	if !ok {
-		return nil, false
-	}
-	field := object.FieldByIndex(f.index)
-	return field.Type, field.Tag.Get("secret") == "allowed"
+	return nil
 }
 
 func childOf(path *field.Path, object reflect.Type, name string) *field.Path {

@@ -95,10 +95,3 @@ func Pool(pools any, name string) map[string]any {
 	}
 	panic("no pool " + name)
 }
-
-// AllowUsers declares that the images of all jobs can log in to NATS.
-func AllowUsers(jobs any) {
-	for _, job := range jobs.([]any) {
-		job.(map[string]any)["nats"] = map[string]any{"credentials": true}
-	}
-}

@@ -42,12 +42,5 @@ type NATSCluster struct {
 		Template struct {
 			Spec corev1.PodSpec `json:"spec"`
 		} `json:"template"`
-		TLS struct {
-			ServerSecret string `json:"serverSecret"`
-			RoutesSecret string `json:"routesSecret"`
-		} `json:"tls"`
-		Auth struct {
-			ClientsAuthSecret string `json:"clientsAuthSecret"`
-		} `json:"auth"`
 	} `json:"spec"`
 }

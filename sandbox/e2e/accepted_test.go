@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
-	"persia/internal/testkit"
 	"persia/sandbox/stackgen"
 )
 
@@ -77,14 +76,5 @@ func newGenerator(t testing.TB) *stackgen.Generator {
 	require.NoError(t, err)
 	begin, err := stackgen.Examples(repository)
 	require.NoError(t, err)
-	const name = "persia-nats-service"
-	begin[0]["persia:nats"].(map[string]any)["tls"] = map[string]any{
-		"clients": certificate(testkit.NewCertificate(t, name+".nats-io.svc")),
-		"routes":  certificate(testkit.NewCertificate(t, "*."+name+"-mgmt.nats-io.svc")),
-	}
 	return stackgen.NewGenerator(keys, begin, os.DirFS(examples))
-}
-
-func certificate(c testkit.Certificate) map[string]any {
-	return map[string]any{"ca": c.CA, "certificate": c.Certificate, "key": c.Key}
 }

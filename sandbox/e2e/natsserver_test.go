@@ -1,14 +1,12 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +19,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // natsServer is a real server that replaces a pod.
@@ -43,7 +40,6 @@ type natsServers []*natsServer
 func (n *nats) servers(t *testing.T) natsServers {
 	t.Helper()
 	dir := t.TempDir()
-	n.writeCertificates(t, dir)
 	var servers natsServers
 	for _, pod := range n.assertServers(t, 3) {
 		// The operator adds the route to a server after it has created the pod.
@@ -63,23 +59,6 @@ func (n *nats) servers(t *testing.T) natsServers {
 // routeOf returns the route to the server in a pod.
 func routeOf(pod corev1.Pod) string {
 	return fmt.Sprintf("nats://%s.%s-mgmt.nats-io.svc:6222", pod.Name, broker)
-}
-
-// writeCertificates puts the files of the pods' Secrets where the servers find them.
-func (n *nats) writeCertificates(t *testing.T, dir string) {
-	t.Helper()
-	for _, mount := range []struct{ secret, folder string }{
-		{broker + "-client-tls", "nats-server-tls-certs"}, {broker + "-route-tls", "nats-routes-tls-certs"},
-	} {
-		list, err := n.CoreV1().Secrets("nats-io").List(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + mount.secret})
-		require.NoError(t, err)
-		for _, secret := range list.Items {
-			require.NoError(t, os.MkdirAll(filepath.Join(dir, mount.folder), 0o700))
-			for name, content := range secret.Data {
-				require.NoError(t, os.WriteFile(filepath.Join(dir, mount.folder, name), content, 0o600))
-			}
-		}
-	}
 }
 
 // write adapts the configuration to a server on loopback. All else stays as the
@@ -202,62 +181,4 @@ func connect(t *testing.T, url string, options ...natsgo.Option) *natsgo.Conn {
 	require.NoError(t, err)
 	t.Cleanup(connection.Close)
 	return connection
-}
-
-// raw speaks to a server without TLS and without a client, and returns all that it
-// answers until it closes the connection.
-func raw(t *testing.T, server *natsServer, text string) string {
-	t.Helper()
-	connection, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", server.client))
-	require.NoError(t, err)
-	defer func() { _ = connection.Close() }()
-	require.NoError(t, connection.SetDeadline(time.Now().Add(patience)))
-	_, err = connection.Write([]byte(text))
-	require.NoError(t, err)
-	var answer strings.Builder
-	lines := bufio.NewScanner(connection)
-	for lines.Scan() {
-		answer.WriteString(lines.Text() + "\n")
-	}
-	return answer.String()
-}
-
-// assertUsers asserts that only clients with a name and its password can connect.
-func assertUsers(t *testing.T, servers natsServers, given string) {
-	t.Helper()
-	role, err := url.Parse(given)
-	require.NoError(t, err)
-	assert.Equal(t, broker+".nats-io.svc:4222", role.Host)
-	for _, server := range servers {
-		role.Host = fmt.Sprintf("localhost:%d", server.client)
-		connect(t, role.String())
-		connect(t, server.url(), natsgo.UserInfo("me", "also-"+password))
-		_, err := natsgo.Connect(server.url())
-		assert.ErrorIs(t, err, natsgo.ErrAuthorization, "no password")
-		_, err = natsgo.Connect(server.url(), natsgo.UserInfo("persia", password+"r"))
-		assert.ErrorIs(t, err, natsgo.ErrAuthorization, "a wrong password")
-		_, err = natsgo.Connect(server.url(), natsgo.UserInfo("me", password))
-		assert.ErrorIs(t, err, natsgo.ErrAuthorization, "another's password")
-	}
-}
-
-// assertTLS: clients that trust the authority connect, and others and plain
-// connections do not.
-func assertTLS(t *testing.T, servers natsServers, authority string) {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	require.NoError(t, os.WriteFile(file, []byte(authority), 0o600))
-	user := natsgo.UserInfo("persia", password)
-	for _, server := range servers {
-		secure := strings.Replace(server.url(), "nats://", "tls://", 1)
-		connection := connect(t, secure, user, natsgo.RootCAs(file))
-		assert.True(t, connection.TLSRequired())
-		_, err := natsgo.Connect(secure, user)
-		assert.ErrorContains(t, err, "certificate signed by unknown authority")
-
-		login := fmt.Sprintf(`CONNECT {"user":"persia","pass":"%s"}`, password)
-		answer := raw(t, server, login+"\r\nPING\r\n")
-		assert.Contains(t, answer, `"tls_required":true`)
-		assert.NotContains(t, answer, "PONG", "a plain connection is refused")
-	}
 }

@@ -125,7 +125,7 @@ var usuals = map[string][]any{
 	"Volume.size": {"10Gi", "100Gi", "1Ti", "2Ti"}, "size": {"10Gi", "100Gi"}, "NATS.size": {1, 3}, "NATSOverrides.size": {1, 3}, "bucket": {"my-bucket", "my-project-a"}, "Filestore.location": {"us-central1-a"}, "location": {"us-central1", "US", "NAM4"}, "softDeleteDays": {0, 7, 30}, "prefix": {"checkpoints/"}, "afterDays": {7, 30}, "newerVersions": {0, 1},
 	"deleteWithStack": names, "tier": {"BASIC_SSD", "ZONAL"}, "share": {"vol1"}, "project": {"my-project"}, "Local.node": {"node-1"},
 	// NATS.
-	"NATS.name": {"broker", "nats"}, "NATS.version": {"2.10.22", "2.10"}, "NATS.image": {"nats", "registry.example.com/nats"}, "maxPayload": {1048576, 52428800}, "maxPending": {209715200, 268435456}, "maxConnections": {1000, 65536}, "writeDeadline": {"10s", "1m"}, "password": {"word-1", "secret"}, "NATSUser.name": {"persia", "a.b"},
+	"NATS.name": {"broker", "nats"}, "NATS.version": {"2.10.22", "2.10"}, "NATS.image": {"nats", "registry.example.com/nats"}, "maxPayload": {1048576, 52428800}, "password": {"word-1", "secret"},
 	// PEDL.
 	"port": {80, 8080, 5432, 23333}, "nodePort": {30000, 32767}, "externalIPs": addresses, "clusterIP": addresses, "loadBalancerIP": addresses, "loadBalancerSourceRanges": ranges,
 	"hosts": hosts, "host": {"10.0.0.5", "db.example.com"}, "user": {"postgres", "a"}, "database": {"pedl"}, "network": {"default", "host", "bridge"}, "uid": {0, 1000}, "gid": {0, 1000}, "email": {"a@example.com"}, "postgresqlPassword": {"word"}, "postgresqlDatabase": {"pedl"}, "postgresqlInitdbArgs": {"--data-checksums"}, "schedulerName": {"default-scheduler", "other"},

@@ -1,8 +1,14 @@
 package nats
 
 import (
+	"fmt"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/config"
 	"persia/kube"
@@ -30,12 +36,30 @@ type Clients struct {
 	Pods      metav1.LabelSelector
 }
 
+// Broker says how clients reach a NATS cluster, independent of what runs its servers.
+type Broker struct {
+	URL string
+	// Egress is the rule that a NetworkPolicy of the clients needs.
+	Egress networkingv1.NetworkPolicyEgressRule
+}
+
+func brokerOf(nats config.NATS) Broker {
+	servers := kube.Namespace(Namespace)
+	servers.PodSelector = &metav1.LabelSelector{MatchLabels: serverLabels(nats)}
+	return Broker{
+		URL:    fmt.Sprintf("nats://%s:%d", nats.Host(), clientPort),
+		Egress: networkingv1.NetworkPolicyEgressRule{To: kube.Peers(servers), Ports: kube.TCP(clientPort)},
+	}
+}
+
+// Env returns an environment variable with the URL.
+func (b Broker) Env(name string) corev1.EnvVar { return corev1.EnvVar{Name: name, Value: b.URL} }
+
 // Cluster is a NATS cluster.
 type Cluster struct {
 	pulumi.ResourceState
 
-	// URL is where clients inside the Kubernetes cluster connect, without
-	// credentials.
+	// URL is where clients inside the Kubernetes cluster connect.
 	URL pulumi.StringOutput `pulumi:"url"`
 	// Broker is everything that clients need to know.
 	Broker Broker
@@ -43,9 +67,8 @@ type Cluster struct {
 	// replaces it with all of its servers.
 	Object     any
 	ReplacedBy []string
-	// Objects is the NatsCluster. It is created after the Secrets of servers and
-	// clients, and does not wait for the servers: clients that depend on it start beside
-	// them, and are deleted before them.
+	// Objects is the NatsCluster. It does not wait for the servers: clients that depend on it start
+	// beside them, and are deleted before them.
 	Objects []pulumi.CustomResource
 	// Ready is the disruption budget, which waits for all servers.
 	Ready []pulumi.CustomResource
@@ -54,24 +77,23 @@ type Cluster struct {
 // NewCluster registers a NatsCluster, and the policies that admit only its clients.
 func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	object := natsCluster(args)
-	cluster := &Cluster{Broker: brokerOf(args), Object: object, ReplacedBy: replacedBy(args.NATS)}
+	cluster := &Cluster{Broker: brokerOf(args.NATS), Object: object, ReplacedBy: replacedBy}
 	if err := ctx.RegisterComponentResource("persia:nats:Cluster", name, cluster, opts...); err != nil {
 		return nil, err
 	}
 	child := kube.Child(cluster, args.Needs)
 
-	secrets, err := registerSecrets(ctx, name, args, child)
-	if err != nil {
-		return nil, err
-	}
 	if _, err := kube.Register(ctx, name, serverPolicy(args), child); err != nil {
 		return nil, err
 	}
-	if err := registerMonitoring(ctx, name, args, child); err != nil {
-		return nil, err
+	if args.ManagedPrometheus && args.NATS.Metrics {
+		if _, err := kube.Register(ctx, name, podMonitoring(args.NATS), child); err != nil {
+			return nil, err
+		}
 	}
-	servers, err := kube.Register(ctx, name, object, child, kube.After(secrets),
-		kube.RolloutTimeouts(args.NATS.Size), replacement(args.NATS))
+	servers, err := kube.Register(ctx, name, object, child, kube.RolloutTimeouts(args.NATS.Size),
+		// The name is taken until the old object is deleted.
+		pulumi.ReplaceOnChanges(replacedBy), pulumi.DeleteBeforeReplace(true))
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +111,89 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 	return &kube.Custom[spec]{
 		TypeMeta:   metav1.TypeMeta{APIVersion: group + "/" + version, Kind: clusterKind.name},
-		ObjectMeta: kube.Meta(Namespace, args.NATS.Name, kube.Labels("nats", args.NATS.Name)),
+		ObjectMeta: meta(args.NATS),
 		Spec:       clusterSpec(args),
 	}
+}
+
+// replacedBy are the paths in a NatsCluster whose change replaces it with all of its servers. The
+// operator never changes a pod that it has created, except for its version, and nats-server refuses
+// to reload a configuration in which one of the last two has changed.
+var replacedBy = []string{
+	"spec.serverImage", "spec.pod", "spec.template", "spec.natsConfig.maxPending", "spec.lameDuckDurationSeconds",
+}
+
+// disruptionBudget allows one server to be evicted at a time. It counts the servers
+// that stay: for pods that a custom resource owns, Kubernetes does not know how many
+// there should be, so a maximum of unavailable pods would forbid every eviction.
+//
+// It is also what waits for the servers, so that nothing else has to: Kubernetes writes into its
+// status how many pods of the version are ready.
+func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
+	stay := intstr.FromInt(nats.Size - 1)
+	object := meta(nats)
+	object.Annotations = map[string]string{"pulumi.com/waitFor": fmt.Sprintf("jsonpath={.status.currentHealthy}=%d", nats.Size)}
+	pods := serverLabels(nats)
+	pods[versionLabel] = nats.Version
+	return &policyv1.PodDisruptionBudget{
+		ObjectMeta: object,
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable:               &stay,
+			UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
+			Selector:                   &metav1.LabelSelector{MatchLabels: pods},
+		},
+	}
+}
+
+// versionLabel is the label that the operator changes when it has upgraded a server.
+const versionLabel = "nats_version"
+
+// recreatedWith creates the budget after the NatsCluster, and recreates it when it must count other
+// pods: the status of the old one would still count the previous pods.
+func recreatedWith(servers pulumi.CustomResource) pulumi.ResourceOption {
+	return pulumi.Composite(
+		kube.After([]pulumi.CustomResource{servers}),
+		pulumi.ReplaceWith([]pulumi.Resource{servers}),
+		pulumi.DeleteBeforeReplace(true),
+		pulumi.ReplaceOnChanges([]string{"spec.selector"}),
+	)
+}
+
+// serverPolicy admits clients, other servers, and the collectors of metrics. The
+// kubelet's probes need no rule. A server connects only to other servers, which it
+// looks up by name.
+func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
+	servers := networkingv1.NetworkPolicyPeer{
+		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},
+	}
+	clients := kube.Namespace(args.Clients.Namespace)
+	clients.PodSelector = &args.Clients.Pods
+	collectors := kube.Namespace(kube.CollectorNamespace)
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: meta(args.NATS),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: *servers.PodSelector,
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{
+				{From: kube.Peers(clients), Ports: kube.TCP(clientPort)},
+				{From: kube.Peers(servers), Ports: kube.TCP(routePort)},
+				{From: kube.Peers(collectors), Ports: kube.TCP(monitoringPort, metricsPort)},
+			},
+			Egress: []networkingv1.NetworkPolicyEgressRule{
+				{To: kube.Peers(servers), Ports: kube.TCP(routePort)},
+				{Ports: kube.DNS()},
+			},
+		},
+	}
+}
+
+func podMonitoring(nats config.NATS) *kube.PodMonitoring {
+	return kube.NewPodMonitoring(meta(nats), kube.PodMonitoringSpec{
+		Selector:  metav1.LabelSelector{MatchLabels: serverLabels(nats)},
+		Endpoints: kube.Scrape(metricsPort),
+	})
+}
+
+func meta(nats config.NATS) metav1.ObjectMeta {
+	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }

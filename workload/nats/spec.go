@@ -27,6 +27,8 @@ const (
 	// before it stops. It is the minimum that nats-server accepts: with its default of
 	// two minutes, a new version of sixty servers would take two hours.
 	lameDuckSeconds = 30
+	// The defaults of nats-server.
+	maxConnections, writeDeadline = 65536, "10s"
 )
 
 // spec has the fields of a NatsCluster that the operator reads (pkg/apis/nats/v1alpha2 of v0.8.3)
@@ -40,8 +42,6 @@ type spec struct {
 	NatsConfig      natsConfig `json:"natsConfig"`
 	Pod             podPolicy  `json:"pod"`
 	Template        template   `json:"template"`
-	TLS             *tlsConfig `json:"tls,omitempty"`
-	Auth            *auth      `json:"auth,omitempty"`
 }
 
 type natsConfig struct {
@@ -71,19 +71,9 @@ type template struct {
 	Spec corev1.PodSpec `json:"spec"`
 }
 
-// tlsConfig names Secrets in the operator's namespace. The operator expects files with
-// these names.
-type tlsConfig struct {
-	ServerSecret string `json:"serverSecret,omitempty"`
-	RoutesSecret string `json:"routesSecret,omitempty"`
-}
-
-type auth struct {
-	ClientsAuthSecret string `json:"clientsAuthSecret"`
-}
-
 func clusterSpec(args ClusterArgs) spec {
 	nats := args.NATS
+	reloader := kube.Requests(capacity.NATSReloader)
 	s := spec{
 		Size:            nats.Size,
 		Version:         nats.Version,
@@ -91,47 +81,30 @@ func clusterSpec(args ClusterArgs) spec {
 		LameDuckSeconds: lameDuckSeconds,
 		NatsConfig: natsConfig{
 			MaxPayload:     nats.MaxPayload,
-			MaxPending:     nats.MaxPending,
-			MaxConnections: nats.MaxConnections,
-			WriteDeadline:  nats.WriteDeadline,
+			MaxPending:     nats.MaxPending(),
+			MaxConnections: maxConnections,
+			WriteDeadline:  writeDeadline,
 		},
 		Pod: podPolicy{
 			AntiAffinity: nats.AntiAffinity,
 			NodeSelector: args.Placement.NodeSelector,
 			Tolerations:  args.Placement.Tolerations,
 			Resources:    nats.Resources,
+
+			EnableConfigReload: true,
+			ReloaderImage:      args.Images.Reference(config.ImageNATSReloader.Repository),
+			ReloaderImageTag:   config.ImageNATSReloader.Tag,
+			// The same as limits, so that a pod whose server has equal requests and limits
+			// stays guaranteed.
+			ReloaderResources: &corev1.ResourceRequirements{Requests: reloader, Limits: reloader},
 		},
 		Template: template{Spec: podTemplate(nats)},
 	}
-	s.Pod.addSidecars(nats, args.Images)
-	if nats.TLS.Clients != nil || nats.TLS.Routes != nil {
-		s.TLS = &tlsConfig{}
-	}
-	if nats.TLS.Clients != nil {
-		s.TLS.ServerSecret = clientCertificate(nats)
-	}
-	if nats.TLS.Routes != nil {
-		s.TLS.RoutesSecret = routeCertificate(nats)
-	}
-	if len(nats.Users) > 0 {
-		s.Auth = &auth{ClientsAuthSecret: usersSecret(nats)}
+	if nats.Metrics {
+		s.Pod.EnableMetrics = true
+		s.Pod.MetricsImage, s.Pod.MetricsImageTag = args.Images.Reference(config.ImageNATSExporter.Repository), config.ImageNATSExporter.Tag
 	}
 	return s
-}
-
-func (p *podPolicy) addSidecars(nats config.NATS, registries config.Images) {
-	if nats.ConfigReload {
-		amounts := kube.Requests(capacity.NATSReloader)
-		p.EnableConfigReload = true
-		p.ReloaderImage, p.ReloaderImageTag = registries.Reference(config.ImageNATSReloader.Repository), config.ImageNATSReloader.Tag
-		// The same as limits, so that a pod whose server has equal requests and limits
-		// stays guaranteed.
-		p.ReloaderResources = &corev1.ResourceRequirements{Requests: amounts, Limits: amounts}
-	}
-	if nats.Metrics {
-		p.EnableMetrics = true
-		p.MetricsImage, p.MetricsImageTag = registries.Reference(config.ImageNATSExporter.Repository), config.ImageNATSExporter.Tag
-	}
 }
 
 func podTemplate(nats config.NATS) corev1.PodSpec {
@@ -150,11 +123,9 @@ func podTemplate(nats config.NATS) corev1.PodSpec {
 		}},
 	}
 	kube.Restrict(&pod, serverUser)
-	if nats.Spread {
-		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
-			evenly(nats, corev1.LabelTopologyZone),
-			evenly(nats, corev1.LabelHostname),
-		}
+	pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
+		evenly(nats, corev1.LabelTopologyZone),
+		evenly(nats, corev1.LabelHostname),
 	}
 	return pod
 }

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import ssl
 import sys
 import tempfile
 import threading
@@ -16,8 +15,6 @@ from processes import Command
 # its base image sets.
 DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 
-# The files with all certificate authorities on Debian and Red Hat.
-SYSTEM_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
 def before(role, environment):
@@ -102,25 +99,6 @@ def with_driver(environment):
         if os.path.isdir(folder) and folder not in paths:
             environment[name] = ":".join(paths + [folder])
     return environment
-
-
-def with_authority(environment, folder):
-    """Return the environment in which the command trusts the authority of NATS. PERSIA's client
-    reads only SSL_CERT_FILE. Python's modules read it too, so the file also has the authorities
-    that they trust otherwise."""
-    authority = environment.get("PERSIA_NATS_AUTHORITY")
-    if not authority:
-        return environment
-    roots = ""
-    for file in (environment.get("SSL_CERT_FILE"), ssl.get_default_verify_paths().cafile, *SYSTEM_ROOTS):
-        if file and os.path.isfile(file):
-            with open(file) as found:
-                roots = found.read().rstrip() + "\n"
-            break
-    bundle = os.path.join(folder, "authorities.pem")
-    with open(bundle, "w") as file:
-        file.write(roots + authority.strip() + "\n")
-    return dict(environment, SSL_CERT_FILE=bundle)
 
 
 def address(url):

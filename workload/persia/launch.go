@@ -262,9 +262,6 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		}
 	}
 	env = append(env, GPUs(role.config)...)
-	if authority := args.Broker.Authority; authority != "" {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_NATS_AUTHORITY", Value: authority})
-	}
 	if root := checkpointRoot(args, role); root != "" {
 		env = append(env, corev1.EnvVar{Name: "PERSIA_CKPT_ROOT", Value: root})
 	}

@@ -327,7 +327,6 @@ class Replica:
     def environment(self, resume):
         """Return the environment of the command in this attempt."""
         environment = checks.with_driver(dict(os.environ))
-        environment = checks.with_authority(environment, os.path.dirname(self.settings.idle_file))
         environment["PERSIA_ATTEMPT"] = str(self.attempt)
         # Have NCCL fail instead of hang. PyTorch 2.2 renamed the variable.
         environment.setdefault("NCCL_ASYNC_ERROR_HANDLING", "1")

@@ -10,7 +10,6 @@ import (
 	"persia/config"
 	"persia/gcp"
 	"persia/internal/testkit"
-	"persia/workload/nats"
 )
 
 // TestLaunchEnvIsRefused checks that a stack file cannot set variables that the program always
@@ -19,7 +18,7 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 	volumes := config.Role{Mounts: []config.Mount{{Volume: "data", MountPath: "/data"}}}
 	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: config.NNWorker{Role: volumes}}
 	job.NNWorker.Resources.Limits = corev1.ResourceList{gcp.GPUResource: resource.MustParse("8")}
-	args := JobArgs{Job: job, Broker: nats.Broker{Authority: "a certificate"}, Claims: func(mounts []config.Mount) []Claim {
+	args := JobArgs{Job: job, Claims: func(mounts []config.Mount) []Claim {
 		return make([]Claim, len(mounts))
 	}}
 	set := map[string]bool{}
@@ -28,7 +27,7 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 			set[entry.Name] = true
 		}
 	}
-	assert.Subset(t, set, map[string]bool{"PERSIA_CKPT_ROOT": true, "PERSIA_NATS_AUTHORITY": true, "PERSIA_GPUS": true, "PERSIA_REPLICA_METRICS": true, "PERSIA_PROGRESS_FILE": true})
+	assert.Subset(t, set, map[string]bool{"PERSIA_CKPT_ROOT": true, "PERSIA_GPUS": true, "PERSIA_REPLICA_METRICS": true, "PERSIA_PROGRESS_FILE": true})
 	for name := range set {
 		t.Run(name, func(t *testing.T) {
 			_, err := testkit.Load(t, testkit.Edits{"persia:jobs[0].env[0].name": name})

@@ -216,18 +216,6 @@ func TestLaunchFindsTheDriver(t *testing.T) {
 	assert.Equal(t, []string{"/opt/conda/lib:" + driver + "/lib64 1"}, j.lines("seen"))
 }
 
-// TestLaunchTrustsNATS: Python reads the same variable as PERSIA's client, so the file also
-// has the system's authorities.
-func TestLaunchTrustsNATS(t *testing.T) {
-	t.Parallel()
-	roots := filepath.Join(t.TempDir(), "roots.pem")
-	require.NoError(t, os.WriteFile(roots, []byte("one\ntwo"), 0o600))
-	j := newTraining(t, "nn-worker=1,dataloader=0", "SSL_CERT_FILE="+roots, "PERSIA_NATS_AUTHORITY=nats\n")
-	j.start("nn-worker-0", `cp "$SSL_CERT_FILE" seen`)
-	j.becomes("complete")
-	assert.Equal(t, []string{"one", "two", "nats"}, j.lines("seen"))
-}
-
 // TestLaunchKeepsCheckpoints checks that the job keeps the newest checkpoints, and files that a
 // script keeps elsewhere.
 func TestLaunchKeepsCheckpoints(t *testing.T) {

@@ -156,7 +156,6 @@ func TestRun(t *testing.T) {
 		"all well":                   {created, nil, ""},
 		"all well in all places":     {places, nil, ""},
 		"an existing cluster":        {existing, answers{"projects describe": "ERROR: nothing is asked"}, ""},
-		"the key of a certificate":   {strings.Replace(created, "{size: 1,", "{size: 1, tls: {clients: {ca: a, certificate: b, key: {secure: v1:abc}}},", 1), nil, ""},
 		"nobody reaches the cluster": {stackOf(zone + "}"), nil, "warning control plane: persia:cluster.authorizedNetworks is empty: the control plane can be reached only from the cluster's network, and `pulumi up` fails elsewhere; write the range that you connect from, or run `pulumi up` inside the network\n"},
 		"a private control plane":    {stackOf(zone + ", privateEndpoint: true}"), nil, "unchecked control plane: persia:cluster.privateEndpoint is true: `pulumi up` must run inside the cluster's network, which this check cannot verify; \n"},
 		"images without a digest":    {strings.Replace(created, "persia:jobs: []", training, 1), nil, "warning images: the tag of nnWorker, dataloader, embeddingWorker, embeddingParameterServer of clicks is latest: pods that start later might run another image; write image with a digest, like persiaml/persia-cpu-runtime@sha256:…\n"},

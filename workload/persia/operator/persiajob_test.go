@@ -149,21 +149,6 @@ spec:
 	assert.Equal(t, want, job)
 }
 
-// TestPersiaJobWithUsers: the URL has a password, and stays in its Secret.
-func TestPersiaJobWithUsers(t *testing.T) {
-	configuration := operatorStack(t, unchanged)
-	programtest.Edit(t, configuration, "persia:jobs", programtest.AllowUsers)
-	programtest.Edit(t, configuration, "persia:nats", func(nats any) {
-		nats.(map[string]any)["users"] = []any{map[string]any{"name": "persia", "password": programtest.Password}}
-	})
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	job := testkit.Object[persiav1.PersiaJob](t, recorder.One(t, testkit.PersiaJob, "criteo"))
-	assert.Equal(t, corev1.EnvVar{Name: "PERSIA_NATS_URL", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-		LocalObjectReference: corev1.LocalObjectReference{Name: "persia-nats-service-client"}, Key: "persia",
-	}}}, job.Spec.Env[0])
-}
-
 // TestSuspendedPersiaJob checks that the operator creates no pods for a suspended job.
 func TestSuspendedPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) { job["suspend"] = true })
@@ -213,8 +198,8 @@ func TestPersiaOperatorOrder(t *testing.T) {
 		assert.Contains(t, before, need.URN)
 	}
 	for typeToken, name := range map[string]string{
-		testkit.NATSCluster:                             "persia-nats-service",
-		testkit.DisruptionBudget:                        "persia-nats-service",
+		testkit.NATSCluster:                          "persia-nats-service",
+		testkit.DisruptionBudget:                     "persia-nats-service",
 		"kubernetes:core/v1:PersistentVolumeClaim":      "workspace",
 		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
 		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",

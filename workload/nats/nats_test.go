@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
+	"persia/kube"
 )
 
 // seeds are PERSIA's own two NatsClusters as settings of a stack, and one that
@@ -20,6 +22,10 @@ var seeds = map[string]string{
 	"published": `{
 		"size": 60, "maxPayload": 52428800, "nodePool": "nats",
 		"resources": {"requests": {"memory": "32Gi", "cpu": "4"}, "limits": {"memory": "32Gi", "cpu": "4"}}}`,
+	"everything": `{
+		"name": "broker", "size": 5, "version": "2.10.20", "image": "registry.example.com/nats", "maxPayload": 1048576,
+		"nodePool": "nats", "antiAffinity": true, "metrics": true,
+		"resources": {"limits": {"cpu": "4", "memory": "8Gi"}}}`,
 }
 
 // TestSeedNATS compares the objects with testdata. A test of sandbox/e2e checks that the operator
@@ -30,9 +36,6 @@ func TestSeedNATS(t *testing.T) {
 			assertGolden(t, name, natsOf(t, settings))
 		})
 	}
-	t.Run("everything", func(t *testing.T) {
-		assertGolden(t, "everything", natsOf(t, everything(t)))
-	})
 }
 
 // natsOf returns the resources of the stack prod with other settings for NATS.
@@ -41,7 +44,6 @@ func natsOf(t *testing.T, settings string) *testkit.Recorder {
 	configuration := programtest.ReadStack(t, "prod")
 	delete(configuration, "persia:images") // the images are as they are published
 	configuration["persia:nats"] = settings
-	programtest.Edit(t, configuration, "persia:jobs", programtest.AllowUsers)
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		// The seed's one server of 8 GiB is on the system pool.
 		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "e2-standard-8", "nodes": 3}
@@ -49,6 +51,13 @@ func natsOf(t *testing.T, settings string) *testkit.Recorder {
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
+}
+
+func TestPodMonitoring(t *testing.T) {
+	monitoring := testkit.Object[kube.PodMonitoring](t, natsOf(t, seeds["everything"]).One(t, testkit.PodMonitoring, "broker"))
+	assert.Equal(t, "nats-io", monitoring.Namespace)
+	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "broker"}, monitoring.Spec.Selector.MatchLabels)
+	assert.Equal(t, 7777, monitoring.Spec.Endpoints[0].Port.IntValue())
 }
 
 func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {
@@ -59,5 +68,5 @@ func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {
 	require.NoError(t, err)
 	got, err := yaml.JSONToYAML(text)
 	require.NoError(t, err)
-	testkit.AssertFile(t, "natscluster-"+name+".yaml", string(got))
+	programtest.AssertFile(t, "natscluster-"+name+".yaml", string(got))
 }
