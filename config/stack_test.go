@@ -334,7 +334,7 @@ func TestRefusesInput(t *testing.T) {
 		{"Docker's socket", withVolume(hostPath("/var/run/docker.sock"), "/data"), podVolume, []string{"/var/run"}},
 		{"read-only directory of Container-Optimized OS", withVolume(hostPath("/data"), "/data"), podVolume, []string{`"/data"`, "pool loaders", "read-only", "UBUNTU_CONTAINERD"}},
 		{"a way around", withVolume(hostPath("/var/lib/../../etc"), "/data"), podVolume, []string{"write /etc"}},
-		{"system directory as a local volume", edits{"persia:storage[0]": edits{"name": "checkpoints", "size": "1Gi", "local": edits{"path": "/var/lib/kubelet/x", "node": "n"}}, "persia:jobs[0].mounts": nil}, "persia:storage[0].local.path", []string{"/var/lib/kubelet"}},
+		{"system directory as a volume", edits{"persia:storage[0]": edits{"name": "checkpoints", "size": "1Gi", "hostPath": edits{"path": "/var/lib/kubelet/x"}}, "persia:jobs[0].mounts": nil}, "persia:storage[0].hostPath.path", []string{"/var/lib/kubelet"}},
 		{"mount below the script", edits{mount: "/opt/persia/data"}, mount, []string{"below /opt/persia", "/data"}},
 		{"mount over the script", edits{mount: "/opt"}, mount, []string{"would hide /opt/persia"}},
 		{"mount in shared memory", edits{mount: "/dev/shm/data"}, mount, []string{"below /dev/shm"}},

@@ -116,7 +116,6 @@ func (v *Volume) OnOneNode() bool {
 // Sources has a field for each kind of [VolumeSource]. A volume sets exactly one.
 type Sources struct {
 	HostPath       *HostPath       `json:"hostPath,omitempty"`
-	Local          *Local          `json:"local,omitempty"`
 	NFS            *NFS            `json:"nfs,omitempty"`
 	ISCSI          *ISCSI          `json:"iscsi,omitempty"`
 	Filestore      *Filestore      `json:"filestore,omitempty"`

@@ -2,7 +2,6 @@ package storage
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -56,9 +55,7 @@ func TestPairs(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	export := config.Sources{NFS: &config.NFS{Server: "10.0.0.9", Path: "/exports"}}
 	target := config.Sources{ISCSI: &config.ISCSI{TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a"}}
-	onNode := config.Sources{Local: &config.Local{Path: "/mnt", Node: "b"}}
 	share := config.Sources{Filestore: &config.Filestore{Location: "us-central1-a", Instance: "fs", Share: "vol1"}}
-	const affinity = `"nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": ["NODE"]}]}]}}`
 	for name, test := range map[string]struct {
 		spec    string
 		now     config.Sources
@@ -68,8 +65,6 @@ func TestElsewhere(t *testing.T) {
 		"another server":     {`{"nfs": {"server": "10.0.0.8", "path": "/exports"}}`, export, true},
 		"another kind":       {`{"hostPath": {"path": "/mnt", "type": "DirectoryOrCreate"}}`, export, true},
 		"the same target":    {`{"iscsi": {"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "iscsiInterface": "default"}}`, target, false},
-		"the same node":      {`{"local": {"path": "/mnt"}, ` + strings.Replace(affinity, "NODE", "b", 1) + `}`, onNode, false},
-		"another node":       {`{"local": {"path": "/mnt"}, ` + strings.Replace(affinity, "NODE", "a", 1) + `}`, onNode, true},
 		"a share":            {`{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() + `", "volumeAttributes": {"ip": "10.9.0.2", "volume": "vol1"}}}`, share, false},
 		"another share":      {`{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() + `", "volumeAttributes": {"ip": "10.9.0.2", "volume": "vol2"}}}`, share, true},
 		"an unreadable spec": {`"[secret]"`, export, false},

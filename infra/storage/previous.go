@@ -107,7 +107,7 @@ func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 	var warnings []string
 	for _, v := range volumes {
 		had := slices.ContainsFunc(slices.Collect(maps.Values(pairs)), func(p Pair) bool { return p.volume && !p.elsewhere(v.Source()) })
-		if had || v.Creates() || v.HostPath != nil || v.Local != nil {
+		if had || v.Creates() || v.HostPath != nil {
 			continue
 		}
 		warnings = append(warnings, fmt.Sprintf("%s: %s exists, and this stack has not used it before. If another stack trains in it, for example the one that the stack file was copied from, then a job of the same name and runId finds the other's run, and fails without touching it; write other storage, another runId, or only-dir in mountOptions",

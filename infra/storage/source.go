@@ -28,8 +28,6 @@ func backendOf(source config.VolumeSource) backend {
 	switch s := source.(type) {
 	case *config.HostPath:
 		return hostPath(s)
-	case *config.Local:
-		return local(s)
 	case *config.NFS:
 		return nfs(s)
 	case *config.ISCSI:
@@ -63,13 +61,6 @@ func hostPath(s *config.HostPath) backend {
 	return backend{spec: corev1.PersistentVolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: &create},
 	}}
-}
-
-func local(s *config.Local) backend {
-	return backend{
-		spec:     corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: s.Path}},
-		affinity: onNodes("kubernetes.io/hostname", s.Node),
-	}
 }
 
 func nfs(s *config.NFS) backend {

@@ -87,9 +87,6 @@ func TestSources(t *testing.T) {
 	}{
 		"hostPath": {source: source("hostPath", map[string]any{"path": "/mnt/more"}), mode: corev1.ReadWriteOnce,
 			volume: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/more", Type: &create}}},
-		"local": {source: source("local", map[string]any{"path": "/disk", "node": "n1"}), mode: corev1.ReadWriteOnce,
-			volume:   corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/disk"}},
-			affinity: onNode("kubernetes.io/hostname", "n1")},
 		"NFS": {source: source("nfs", map[string]any{"server": "10.0.0.9", "path": "/exports"}), mode: corev1.ReadWriteMany,
 			volume: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.9", Path: "/exports"}}},
 		"iSCSI": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 2}), mode: corev1.ReadWriteOnce,

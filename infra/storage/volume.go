@@ -162,7 +162,7 @@ func onDestroy(args Args) string {
 		return "deleted, with all " + args.Contents
 	case volume.Creates():
 		return "kept: the next `pulumi up` of this stack takes it over"
-	case !args.Existing && (volume.HostPath != nil || volume.Local != nil):
+	case !args.Existing && volume.HostPath != nil:
 		return "lost with its node"
 	default:
 		return "kept"

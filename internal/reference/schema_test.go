@@ -24,6 +24,9 @@ func edited(t *testing.T, c change) []byte {
 	return []byte(strings.Replace(string(text), c.before, c.after, 1))
 }
 
+// platform begins PEDL, up to the value of a secret.
+const platform = "\nconfig:\n  persia:pedl: {registry: {password: "
+
 // TestSchemaRefuses checks which mistakes an editor marks, and where.
 func TestSchemaRefuses(t *testing.T) {
 	schema := testkit.ReadSchema(t, root)
@@ -57,7 +60,7 @@ func TestSchemaRefuses(t *testing.T) {
 		"no quantity of a resource":     {change{"memory: 2Gi", "memory: 2GiB"}, "/config/persia:nats/resources/requests/memory", "pattern"},
 		"misspelt field of Kubernetes":  {change{`value: "1"`, "valueForm: {}"}, "/config/persia:jobs/0/nnWorker/env/1", "'valueForm'"},
 		"secret where none may be":      {change{"size: 10Gi", "size: {secure: v1:abc}"}, "/config/persia:storage/0/size", "object"},
-		"secret with more":              {change{"    size: 1\n", "    size: 1\n    users: [{name: a, password: {secure: v1:abc, b: c}}]\n"}, "/config/persia:nats/users/0/password", "'b'"},
+		"secret with more":              {change{"\nconfig:\n", platform + "{secure: v1:abc, b: c}}, postgresql: {}}\n"}, "/config/persia:pedl/registry/password", "'b'"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := schema.Check(t, edited(t, c.change))
@@ -70,16 +73,14 @@ func TestSchemaRefuses(t *testing.T) {
 
 func TestSchemaAccepts(t *testing.T) {
 	schema := testkit.ReadSchema(t, root)
-	const users = "    size: 1\n    users: [{name: a, password: "
 	for name, c := range map[string]change{
 		"nothing else":                   {},
 		"short form of a key":            {"persia:storage:", "storage:"},
 		"key of a provider":              {"\nconfig:\n", "\nconfig:\n  gcp:region: us-central1\n  kubernetes:renderYamlToDirectory: out\n  pulumi:disable-default-providers: [\"*\"]\n"},
 		"what Pulumi writes":             {"\nconfig:\n", "\nencryptionsalt: v1:abc\nsecretsprovider: gcpkms://a\nencryptedkey: abc\nconfig:\n"},
 		"environment that is defined":    {"\nconfig:\n", "\nenvironment: {imports: [a], values: {b: c}}\nconfig:\n"},
-		"secret":                         {"    size: 1\n", users + "{secure: v1:abc}}]\n"},
-		"text for a secret":              {"    size: 1\n", users + "a}]\n"},
-		"secret certificate":             {"    size: 1\n", "    size: 1\n    tls: {clients: {ca: {secure: v1:a}, certificate: {secure: v1:b}, key: {secure: v1:c}}}\n"},
+		"secret":                         {"\nconfig:\n", platform + "{secure: v1:abc}}, postgresql: {}}\n"},
+		"text for a secret":              {"\nconfig:\n", platform + "a}, postgresql: {}}\n"},
 		"number for a quantity":          {"cpu: 500m", "cpu: 1"},
 		"quantity with a sign":           {"cpu: 500m", `cpu: "+1.5"`},
 		"older name of a role":           {"      embeddingWorker:", "      middleware:"},

@@ -107,7 +107,6 @@ func volume(name, source string, fields object) object {
 func allSources() []object {
 	return []object{
 		volume("directory", "hostPath", object{"path": "/var/lib/persia"}),
-		volume("local", "local", object{"path": "/mnt/disk", "node": "some-node"}),
 		volume("nfs", "nfs", object{"server": "10.0.0.9", "path": "/exports"}),
 		volume("iscsi", "iscsi", object{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
 		volume("any", "csi", object{"driver": "d.example.com", "volumeHandle": "h"}),

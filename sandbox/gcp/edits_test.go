@@ -202,9 +202,6 @@ func jobEdits() map[string]documentedEdit {
 	add("runId", "runId", "second")
 	add("suspend", "suspend", true)
 	edits["size of a volume"] = documentedEdit{nil, set("persia:storage", "0.size", "2Ti")}
-	edits["the first user in persia:nats.users"] = documentedEdit{nil, set("persia:nats", "users", []any{
-		values{"name": "second", "password": "other"}, values{"name": "first", "password": "word"},
-	})}
 	edits["autoscaling"] = documentedEdit{nil, set("persia:nodePools", "0", values{
 		"name": "workers", "machineType": "n2-standard-32", "autoscaling": values{"minNodes": 4, "maxNodes": 6},
 	})}

@@ -89,7 +89,7 @@ var usuals = map[string][]any{
 	"recursiveReadOnly": {"Disabled", "IfPossible", "Enabled", "x"},
 	"medium":            {"", "Memory", "HugePages", "HugePages-2Mi", "Disk"}, "fsType": {"ext4", "xfs", "ext3"},
 	"mode": modes, "defaultMode": modes, "KubernetesHostPathVolumeSource.type": {"", "Directory", "DirectoryOrCreate", "Socket", "Folder"},
-	"KubernetesHostPathVolumeSource.path": paths, "HostPath.path": paths, "Local.path": paths, "NFS.path": paths, "KubernetesNFSVolumeSource.path": paths,
+	"KubernetesHostPathVolumeSource.path": paths, "HostPath.path": paths, "NFS.path": paths, "KubernetesNFSVolumeSource.path": paths,
 	"KubernetesKeyToPath.path": {"a", "a/b"}, "KubernetesKeyToPath.key": {"a", "a.b"}, "KubernetesDownwardAPIVolumeFile.path": {"a", "labels"},
 	"KubernetesServiceAccountTokenProjection.path": {"token"}, "KubernetesClusterTrustBundleProjection.path": {"ca.crt"}, "KubernetesFileKeySelector.path": {"a.env"},
 	"audience": {"a"}, "expirationSeconds": {600, 3600, 599, 4294967297}, "accessModes": {"ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany", "ReadWriteOncePod"},
@@ -123,7 +123,7 @@ var usuals = map[string][]any{
 	"Cache.registry": {"ghcr.io", "quay.io", "registry.example.com"}, "Cache.repository": {"us-central1-docker.pkg.dev/my-project/images"}, "passwordSecret": {"projects/p/secrets/s/versions/1"}, "username": {"a"},
 	// Volumes.
 	"Volume.size": {"10Gi", "100Gi", "1Ti", "2Ti"}, "size": {"10Gi", "100Gi"}, "NATS.size": {1, 3}, "NATSOverrides.size": {1, 3}, "bucket": {"my-bucket", "my-project-a"}, "Filestore.location": {"us-central1-a"}, "location": {"us-central1", "US", "NAM4"}, "softDeleteDays": {0, 7, 30}, "prefix": {"checkpoints/"}, "afterDays": {7, 30}, "newerVersions": {0, 1},
-	"deleteWithStack": names, "tier": {"BASIC_SSD", "ZONAL"}, "share": {"vol1"}, "project": {"my-project"}, "Local.node": {"node-1"},
+	"deleteWithStack": names, "tier": {"BASIC_SSD", "ZONAL"}, "share": {"vol1"}, "project": {"my-project"},
 	// NATS.
 	"NATS.name": {"broker", "nats"}, "NATS.version": {"2.10.22", "2.10"}, "NATS.image": {"nats", "registry.example.com/nats"}, "maxPayload": {1048576, 52428800}, "password": {"word-1", "secret"},
 	// PEDL.
@@ -171,7 +171,7 @@ var named = map[string]Key{
 }
 
 // sources are the sources of volumes.
-var sources = []string{"gcsFuse", "nfs", "csi", "persistentDisk", "filestore", "hostPath", "local", "iscsi"}
+var sources = []string{"gcsFuse", "nfs", "csi", "persistentDisk", "filestore", "hostPath", "iscsi"}
 
 // excluding are keys that rule out some or all of the others.
 var excluding = map[string][]string{

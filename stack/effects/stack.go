@@ -283,8 +283,6 @@ func storageOf(source corev1.PersistentVolumeSource) string {
 		return "nfs://" + source.NFS.Server + source.NFS.Path
 	case source.HostPath != nil:
 		return directory + source.HostPath.Path + " of the node"
-	case source.Local != nil:
-		return directory + source.Local.Path + " of the node"
 	case source.ISCSI != nil:
 		return "iSCSI target " + source.ISCSI.IQN
 	default:

@@ -68,5 +68,5 @@ func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {
 	require.NoError(t, err)
 	got, err := yaml.JSONToYAML(text)
 	require.NoError(t, err)
-	programtest.AssertFile(t, "natscluster-"+name+".yaml", string(got))
+	testkit.AssertFile(t, "natscluster-"+name+".yaml", string(got))
 }

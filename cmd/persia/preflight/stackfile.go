@@ -24,7 +24,6 @@ func load(dir, name string) (*config.Stack, error) {
 		return nil, fmt.Errorf("%w; correct it, because Pulumi cannot read it either", err)
 	}
 	values := file.Config.Open(func([]any, string) string { return sealed })
-	leaveOutTLS(values)
 	stack, err := config.Load(values.Get, files)
 	if ignored := input.CheckKeys(files, config.Namespace, name, config.Keys()); ignored != nil {
 		err = ignored
@@ -36,15 +35,4 @@ func load(dir, name string) (*config.Stack, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return stack, nil
-}
-
-// leaveOutTLS removes NATS's certificates if their keys are encrypted: config would refuse them.
-func leaveOutTLS(values input.Values) {
-	nats, _ := values["persia:nats"].(map[string]any)
-	tls, _ := nats["tls"].(map[string]any)
-	for _, certificate := range tls {
-		if c, _ := certificate.(map[string]any); c["key"] == sealed {
-			delete(nats, "tls")
-		}
-	}
 }

@@ -198,8 +198,8 @@ func TestPersiaOperatorOrder(t *testing.T) {
 		assert.Contains(t, before, need.URN)
 	}
 	for typeToken, name := range map[string]string{
-		testkit.NATSCluster:                          "persia-nats-service",
-		testkit.DisruptionBudget:                     "persia-nats-service",
+		testkit.NATSCluster:                             "persia-nats-service",
+		testkit.DisruptionBudget:                        "persia-nats-service",
 		"kubernetes:core/v1:PersistentVolumeClaim":      "workspace",
 		"kubernetes:apps/v1:DaemonSet":                  "nvidia-driver",
 		"kubernetes:networking.k8s.io/v1:NetworkPolicy": "persia-operator",
