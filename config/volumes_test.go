@@ -85,8 +85,6 @@ func TestRefused(t *testing.T) {
 		"system directory":       {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node; use your own directory, like /var/lib/persia`},
 		"all of /var":            {volumes: over("hostPath: {path: /var}"), want: "overlaps with /var/run"},
 		"relative directory":     {volumes: over("hostPath: {path: data}"), want: `"data": must be absolute; write /data`},
-		"local without a node":   {volumes: over("local: {path: /disk}"), want: "[0].local.node: Required value"},
-		"local on a node whose name no label holds": {volumes: over("local: {path: /disk, node: " + strings.Repeat("a", 64) + "}"), want: "[0].local.node: Invalid value"},
 		"NFS server":              {volumes: over("nfs: {server: nfs server, path: /a}"), want: `[0].nfs.server: Invalid value: "nfs server"`},
 		"NFS path":                {volumes: over("nfs: {server: nfs, path: a}"), want: "write /a"},
 		"iSCSI name":              {volumes: over("iscsi: {targetPortal: 10.0.0.3, iqn: target, lun: 0}"), want: "[0].iscsi.iqn: Invalid value"},
@@ -190,7 +188,6 @@ func TestUsers(t *testing.T) {
 		"directory of Ubuntu":                 {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{ubuntu}}, ""},
 		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
 		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []volumePool{two}}, "is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools gpu)"},
-		"one node's directory on two":         {over("local: {path: /disk, node: node-a}"), volumeUsers{Pools: []volumePool{two}}, "is a directory of the node node-a"},
 		"disk of one node":                    {over(disk), volumeUsers{Pools: []volumePool{one}}, ""},
 		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []volumePool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to mount the volume, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},
 		"disk that two nodes read":            {over(disk + ", accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []volumePool{two}, ReadOnly: true}, ""},
@@ -237,7 +234,6 @@ func TestVolumeDefaults(t *testing.T) {
 
 	for source, mode := range map[string]corev1.PersistentVolumeAccessMode{
 		"hostPath: {path: /a}":                           corev1.ReadWriteOnce,
-		"local: {path: /a, node: node-a}":                corev1.ReadWriteOnce,
 		"iscsi: {targetPortal: p, iqn: i, lun: 0}":       corev1.ReadWriteOnce,
 		"persistentDisk: {disk: d, zones: [a]}":          corev1.ReadWriteOnce,
 		"nfs: {server: nfs, path: /a}":                   corev1.ReadWriteMany,
