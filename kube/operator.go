@@ -1,8 +1,6 @@
 package kube
 
 import (
-	"slices"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,8 +30,8 @@ type OperatorArgs struct {
 	ClusterRole []rbacv1.PolicyRule
 	// Before are further objects that exist before the Deployment.
 	Before []Named
-	// Webhooks are nil for an operator that the API server does not call.
-	Webhooks *Webhooks
+	// Service leads to the webhooks of an operator that the API server calls.
+	Service *corev1.Service
 	// Container has the image and everything else that differs between operators. Its
 	// name is set to Name.
 	Container corev1.Container
@@ -54,15 +52,9 @@ type Operator struct {
 // NewOperator registers an operator as a component of a type. The operator comes after needs.
 func NewOperator(ctx *pulumi.Context, typeToken, name string, args OperatorArgs, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Operator, error) {
 	component := &Operator{}
-	if err := ctx.RegisterComponentResource(typeToken, name, component, opts...); err != nil {
-		return nil, err
-	}
-	ready, err := RegisterOperator(ctx, name, args, Child(component, needs))
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{ready}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	objects := NewComponent(ctx, typeToken, name, component, opts...)
+	component.Objects = Needs(objects.AddOperator(name, args, needs))
+	return component, objects.End()
 }
 
 // Named is an object and the name of its resource in Pulumi.
@@ -78,100 +70,54 @@ type Kind struct {
 	Definition *extensionsv1.CustomResourceDefinition
 }
 
-// RegisterOperator registers an operator as children of a component. It returns the resource that is
-// ready last: the Deployment, or the Service of the webhooks.
-func RegisterOperator(ctx *pulumi.Context, name string, operator OperatorArgs, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	namespace, err := Register(ctx, name, &corev1.Namespace{
-		ObjectMeta: Meta("", operator.Namespace, operator.PodSecurity),
-	}, child)
-	if err != nil {
-		return nil, err
-	}
-	inNamespace := After([]pulumi.CustomResource{namespace})
-	account, err := Register(ctx, name, &corev1.ServiceAccount{
-		ObjectMeta: operator.meta(operator.Namespace),
-	}, child, inNamespace)
-	if err != nil {
-		return nil, err
-	}
-	needs := []pulumi.CustomResource{account}
+// AddOperator registers an operator after needs. It returns the resource that is ready last: the
+// Deployment, or the Service of the webhooks.
+func (o *Objects) AddOperator(name string, operator OperatorArgs, needs []pulumi.CustomResource) pulumi.CustomResource {
+	namespace := o.Add(name, &corev1.Namespace{ObjectMeta: Meta("", operator.Namespace, operator.PodSecurity)}, needs)
+	inNamespace := append(Needs(namespace), needs...)
+	before := Needs(o.Add(name, &corev1.ServiceAccount{ObjectMeta: operator.meta(operator.Namespace)}, inNamespace))
 	for _, policy := range operator.policies() {
-		registered, err := Register(ctx, policy.Name, policy, child, inNamespace)
-		if err != nil {
-			return nil, err
-		}
-		needs = append(needs, registered)
+		before = append(before, o.Add(policy.Name, policy, inNamespace))
 	}
-	rights, err := registerRights(ctx, name, operator, child, inNamespace)
-	if err != nil {
-		return nil, err
-	}
-	needs = append(needs, rights...)
+	before = append(before, o.addRights(name, operator, needs, inNamespace)...)
 	for _, kind := range operator.Kinds {
-		defined, err := Register(ctx, kind.Resource, kind.Definition, child)
-		if err != nil {
-			return nil, err
-		}
-		needs = append(needs, defined)
+		kind.Definition.Labels = operator.labels()
+		before = append(before, o.Add(kind.Resource, kind.Definition, needs))
 	}
-	for _, object := range slices.Concat(operator.Before, operator.webhookObjects()) {
-		registered, err := Register(ctx, object.Resource, object.Object, child, inNamespace)
-		if err != nil {
-			return nil, err
-		}
-		needs = append(needs, registered)
+	for _, object := range operator.Before {
+		before = append(before, o.Add(object.Resource, object.Object, inNamespace))
 	}
-	deployment, err := Register(ctx, name, operator.deployment(), child, After(needs), WorkloadTimeouts())
-	if err != nil || operator.Webhooks == nil {
-		return deployment, err
+	deployment := o.Add(name, operator.deployment(), append(before, needs...), WorkloadTimeouts())
+	if operator.Service == nil {
+		return deployment
 	}
 	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first
 	// object comes.
-	return Register(ctx, name, operator.webhookService(), child, After([]pulumi.CustomResource{deployment}))
+	return o.Add(name, operator.Service, append(Needs(deployment), needs...))
 }
 
-// registerRights registers the two roles, and returns the bindings to the operator's
-// account.
-func registerRights(ctx *pulumi.Context, name string, operator OperatorArgs, child, inNamespace pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	roleNeeds := child
+// addRights registers the two roles, and returns the bindings to the operator's account.
+func (o *Objects) addRights(name string, operator OperatorArgs, needs, inNamespace []pulumi.CustomResource) []pulumi.CustomResource {
+	roleNeeds := needs
 	if operator.RoleNamespace == operator.Namespace {
-		roleNeeds = pulumi.Composite(child, inNamespace)
+		roleNeeds = inNamespace
 	}
 	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: operator.Namespace, Name: operator.Name}}
-	role, err := Register(ctx, name, &rbacv1.Role{
-		ObjectMeta: operator.meta(operator.RoleNamespace),
-		Rules:      operator.Role,
-	}, roleNeeds)
-	if err != nil {
-		return nil, err
-	}
-	binding, err := Register(ctx, name, &rbacv1.RoleBinding{
+	role := o.Add(name, &rbacv1.Role{ObjectMeta: operator.meta(operator.RoleNamespace), Rules: operator.Role}, roleNeeds)
+	bindings := Needs(o.Add(name, &rbacv1.RoleBinding{
 		ObjectMeta: operator.meta(operator.RoleNamespace),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operator.Name},
 		Subjects:   subjects,
-	}, child, inNamespace, After([]pulumi.CustomResource{role}))
-	if err != nil {
-		return nil, err
+	}, append(Needs(role), inNamespace...)))
+	if len(operator.ClusterRole) > 0 {
+		role := o.Add(name, &rbacv1.ClusterRole{ObjectMeta: operator.meta(""), Rules: operator.ClusterRole}, needs)
+		bindings = append(bindings, o.Add(name, &rbacv1.ClusterRoleBinding{
+			ObjectMeta: operator.meta(""),
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator.Name},
+			Subjects:   subjects,
+		}, append(Needs(role), inNamespace...)))
 	}
-	if len(operator.ClusterRole) == 0 {
-		return []pulumi.CustomResource{binding}, nil
-	}
-	clusterRole, err := Register(ctx, name, &rbacv1.ClusterRole{
-		ObjectMeta: operator.meta(""),
-		Rules:      operator.ClusterRole,
-	}, child)
-	if err != nil {
-		return nil, err
-	}
-	clusterBinding, err := Register(ctx, name, &rbacv1.ClusterRoleBinding{
-		ObjectMeta: operator.meta(""),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator.Name},
-		Subjects:   subjects,
-	}, child, inNamespace, After([]pulumi.CustomResource{clusterRole}))
-	if err != nil {
-		return nil, err
-	}
-	return []pulumi.CustomResource{binding, clusterBinding}, nil
+	return bindings
 }
 
 func (o OperatorArgs) labels() map[string]string { return Labels(o.Name, o.Name) }
@@ -210,12 +156,6 @@ func (o OperatorArgs) policies() []*networkingv1.NetworkPolicy {
 func (o OperatorArgs) deployment() *appsv1.Deployment {
 	replicas := int32(1)
 	o.Container.Name = o.Name
-	if o.Webhooks != nil {
-		o.Container.Ports = []corev1.ContainerPort{
-			{Name: "webhooks", ContainerPort: WebhookPort},
-			{Name: "health", ContainerPort: HealthPort},
-		}
-	}
 	pod := corev1.PodSpec{
 		ServiceAccountName: o.Name,
 		Containers:         []corev1.Container{o.Container},

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -64,34 +63,34 @@ func TestOperatorPolicies(t *testing.T) {
 	assert.NotEqual(t, closed.Name, open.Name)
 }
 
-// TestOperatorWebhooks checks that webhooks fail closed in one namespace only, and that the API server
-// reaches them through the only port that GKE opens and a container can use.
-func TestOperatorWebhooks(t *testing.T) {
-	args := example
-	args.Webhooks = &Webhooks{
-		Service: "example-webhooks", ObjectNamespace: "objects",
-		Mutating: WebhookConfiguration{Resource: "m", Name: "mutating", Webhooks: []Webhook{{
-			Kind: "thing", Group: "example.com", Version: "v1", Resources: []string{"things"}, Operations: OnCreate,
-		}}},
-		Validating: WebhookConfiguration{Resource: "v", Name: "validating", Webhooks: []Webhook{{
-			Kind: "thing", Group: "example.com", Version: "v1", Resources: []string{"things"}, Operations: OnWrite,
-		}}},
-	}
-	objects := args.webhookObjects()
-	mutating := objects[1].Object.(*admissionv1.MutatingWebhookConfiguration).Webhooks
-	require.Len(t, mutating, 1)
-	assert.Equal(t, "mthing.kb.io", mutating[0].Name)
-	assert.Equal(t, "/mutate-example-com-v1-thing", *mutating[0].ClientConfig.Service.Path)
-	assert.Equal(t, "examples", mutating[0].ClientConfig.Service.Namespace)
-	validating := objects[2].Object.(*admissionv1.ValidatingWebhookConfiguration).Webhooks
-	require.Len(t, validating, 1)
-	assert.Equal(t, "vthing.kb.io", validating[0].Name)
-	assert.Equal(t, "/validate-example-com-v1-thing", *validating[0].ClientConfig.Service.Path)
-	assert.Equal(t, map[string]string{"kubernetes.io/metadata.name": "objects"}, validating[0].NamespaceSelector.MatchLabels)
-	assert.Equal(t, admissionv1.Fail, *validating[0].FailurePolicy)
+// TestReadOperator reads what differs between operators, and gives all objects their labels.
+func TestReadOperator(t *testing.T) {
+	operator, err := ReadOperator(`
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: example, namespace: examples}
+spec:
+  template:
+    spec:
+      securityContext: {runAsUser: 1000}
+      containers: [{image: {{.}}}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: example, namespace: things}
+rules: [{apiGroups: [""], resources: [pods], verbs: [list]}]
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: certificate, namespace: examples, annotations: {resource: other}}
+`, "example:1.2.3")
+	require.NoError(t, err)
+	assert.Equal(t, "things", operator.RoleNamespace)
+	assert.Equal(t, "example:1.2.3", operator.deployment().Spec.Template.Spec.Containers[0].Image)
+	require.Len(t, operator.Before, 1)
+	assert.Equal(t, "other", operator.Before[0].Resource)
+	assert.Equal(t, Meta("examples", "certificate", operator.labels()).Labels, operator.Before[0].Object.(*corev1.Secret).Labels)
 
-	ports := args.deployment().Spec.Template.Spec.Containers[0].Ports
-	assert.Equal(t, int32(10250), ports[0].ContainerPort)
-	assert.Equal(t, 10250, args.webhookService().Spec.Ports[0].TargetPort.IntValue())
-	assert.Equal(t, 10250, args.webhookPolicy().Spec.Ingress[0].Ports[0].Port.IntValue())
+	_, err = ReadOperator("apiVersion: v1\nkind: Secret\nmetadata: {nme: a}", nil)
+	assert.ErrorContains(t, err, `unknown field "nme"`)
 }

@@ -6,26 +6,24 @@ import (
 	"persia/config"
 	"persia/infra/admission"
 	"persia/infra/stackid"
-	"persia/workload/jobset"
-	"persia/workload/kueue"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
 	"persia/workload/persia/operator"
-	"persia/workload/provisioner"
+	"persia/workload/queue"
 )
 
 // newPolicies registers the admission policies of the stack's namespaces.
 func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.ResourceOption) (*admission.Policies, error) {
 	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
 	if cfg.InstallsJobSet() {
-		jobs = append(jobs, jobset.Namespace)
+		jobs = append(jobs, queue.JobSetNamespace)
 	}
 	if cfg.InstallsKueue() {
-		jobs = append(jobs, kueue.Namespace)
+		jobs = append(jobs, queue.KueueNamespace)
 	}
 	if cfg.AsksForNodes() {
-		jobs = append(jobs, provisioner.Namespace)
+		jobs = append(jobs, queue.ProvisionerNamespace)
 	}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(ctx, "persia", admission.Args{

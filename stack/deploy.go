@@ -18,7 +18,7 @@ import (
 	"persia/stack/effects"
 	"persia/workload/nats"
 	"persia/workload/persia"
-	"persia/workload/priority"
+	"persia/workload/queue"
 )
 
 // Deploy is the Pulumi program. It reads the files next to Pulumi.yaml.
@@ -143,7 +143,7 @@ func (d *deployment) register() (err error) {
 	if err != nil {
 		return err
 	}
-	priorities, err := priority.NewClasses(ctx, "persia", inCluster)
+	priorities, err := queue.NewPriorityClasses(ctx, "persia", inCluster)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,10 @@ import (
 	"persia/infra/stackid"
 	"persia/infra/storage"
 	"persia/kube"
-	"persia/workload/jobset"
 	"persia/workload/nats"
 	"persia/workload/persia"
 	"persia/workload/persia/operator"
-	"persia/workload/provisioner"
+	"persia/workload/queue"
 )
 
 // newNATS registers, after needs, the NATS cluster of each job, in the order of the jobs. A stack
@@ -63,7 +62,7 @@ func newJobSet(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 	if !cfg.InstallsJobSet() {
 		return nil, nil
 	}
-	registered, err := jobset.NewController(ctx, "jobset", jobset.ControllerArgs{
+	registered, err := queue.InstallJobSet(ctx, "jobset", queue.ControllerArgs{
 		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
 		JobNamespace: persia.NamespaceName,
@@ -125,7 +124,7 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 				maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
 			}
 			if role.Name == config.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
-				maps.Copy(annotations, provisioner.PodAnnotations(job.Name))
+				maps.Copy(annotations, queue.ProvisionedPods(job.Name))
 			}
 			return annotations
 		},

@@ -6,9 +6,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/workload/kueue"
 	"persia/workload/persia"
-	"persia/workload/provisioner"
+	"persia/workload/queue"
 )
 
 // queuePrefix begins the names of the queues' objects without a namespace.
@@ -21,7 +20,7 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 		return nil, nil
 	}
 	if cfg.InstallsKueue() {
-		controller, err := kueue.NewController(ctx, "kueue", kueue.ControllerArgs{
+		controller, err := queue.InstallKueue(ctx, "kueue", queue.ControllerArgs{
 			JobNamespace: persia.NamespaceName,
 			Images:       cfg.Images,
 			Placement:    placement(cfg, cfg.SystemPoolName()),
@@ -33,7 +32,7 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 		}
 		needs = controller.Objects
 	}
-	queues, err := kueue.NewQueues(ctx, "queues", queuesArgs(cfg, needs), inCluster)
+	queues, err := queue.NewQueues(ctx, "queues", queuesArgs(cfg, needs), inCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +40,7 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 	if !cfg.AsksForNodes() {
 		return needs, nil
 	}
-	asks, err := provisioner.NewController(ctx, "provisioner", provisioner.ControllerArgs{
+	asks, err := queue.InstallProvisioner(ctx, "provisioner", queue.ControllerArgs{
 		JobNamespace: persia.NamespaceName,
 		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
@@ -53,8 +52,8 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 	return slices.Concat(needs, asks.Objects), nil
 }
 
-func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesArgs {
-	args := kueue.QueuesArgs{
+func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesArgs {
+	args := queue.QueuesArgs{
 		Prefix:       queuePrefix,
 		JobNamespace: persia.NamespaceName,
 		WithinTeam:   cfg.Queue.WithinTeam,
@@ -63,13 +62,13 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) kueue.QueuesAr
 		Needs:        needs,
 	}
 	for _, name := range cfg.QueuePools() {
-		args.Pools = append(args.Pools, kueue.Pool{Name: name, Placement: placement(cfg, name)})
+		args.Pools = append(args.Pools, queue.Pool{Name: name, Placement: placement(cfg, name)})
 	}
 	for _, team := range cfg.Queue.Teams {
-		args.Teams = append(args.Teams, kueue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})
+		args.Teams = append(args.Teams, queue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})
 	}
 	for _, priority := range cfg.Queue.Priorities {
-		args.Priorities = append(args.Priorities, kueue.Priority{Name: priority.Name, Value: priority.Value})
+		args.Priorities = append(args.Priorities, queue.Priority{Name: priority.Name, Value: priority.Value})
 	}
 	return args
 }
@@ -80,5 +79,5 @@ func queueLabels(job config.Job) map[string]string {
 	if job.Queue == "" {
 		return nil
 	}
-	return kueue.JobLabels(queuePrefix, job.Queue, job.Priority)
+	return queue.JobLabels(queuePrefix, job.Queue, job.Priority)
 }

@@ -14,7 +14,7 @@ import (
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
-	"persia/workload/jobset"
+	"persia/workload/queue"
 )
 
 // modeline is the line that gives an editor the schema.
@@ -32,7 +32,7 @@ func TestStackFiles(t *testing.T) {
 			assert.Equal(t, testkit.SchemaFile, filepath.Join(filepath.Dir(path), named[1]))
 			assert.NoError(t, schema.Check(t, []byte(text)))
 			recorder := programtest.DeployFile(t, path)
-			assert.NotEmpty(t, slices.Concat(recorder.Some(testkit.StatefulSet), recorder.Some(jobset.Token)))
+			assert.NotEmpty(t, slices.Concat(recorder.Some(testkit.StatefulSet), recorder.Some(queue.JobSetToken)))
 
 			stack, err := loadStack(programtest.ReadStackFile(t, path), filepath.Dir(path))
 			require.NoError(t, err)

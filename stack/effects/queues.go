@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"persia/workload/kueue"
+	"persia/workload/queue"
 )
 
 // Queue is the queue of a team.
@@ -29,21 +29,21 @@ func (s Stack) AddQueue(object any) {
 func (s Stack) addQueue(outputs map[string]any) {
 	settings := map[string]string{}
 	flatten(settings, "", outputs)
-	queue := Queue{reclaims: settings[".spec.preemption.reclaimWithinCohort"], quotas: map[string]map[string]string{}}
+	added := Queue{reclaims: settings[".spec.preemption.reclaimWithinCohort"], quotas: map[string]map[string]string{}}
 	groups, _ := output(outputs, []string{"spec", "resourceGroups"}).([]any)
 	for _, group := range groups {
 		flavors, _ := output(group, []string{"flavors"}).([]any)
 		for _, flavor := range flavors {
 			name := fmt.Sprint(output(flavor, []string{"name"}))
 			pool := strings.TrimPrefix(name, settings[".spec.cohortName"]+"-")
-			queue.quotas[pool] = map[string]string{}
+			added.quotas[pool] = map[string]string{}
 			resources, _ := output(flavor, []string{"resources"}).([]any)
 			for _, of := range resources {
-				queue.quotas[pool][fmt.Sprint(output(of, []string{"name"}))] = fmt.Sprint(output(of, []string{"nominalQuota"}))
+				added.quotas[pool][fmt.Sprint(output(of, []string{"name"}))] = fmt.Sprint(output(of, []string{"nominalQuota"}))
 			}
 		}
 	}
-	s.Queues[settings[".metadata.labels."+kueue.TeamLabel]] = queue
+	s.Queues[settings[".metadata.labels."+queue.TeamLabel]] = added
 }
 
 // queues says which teams with running jobs own less than before. Kueue stops no job for that alone.

@@ -22,12 +22,11 @@ import (
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/kube"
-	"persia/workload/jobset"
-	"persia/workload/kueue"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
 	"persia/workload/persia/operator/persiav1"
+	"persia/workload/queue"
 )
 
 // Stack has the jobs, volumes and node pools of a stack, before or after an update.
@@ -103,8 +102,8 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 		switch urn.Type() {
 		case "kubernetes:apps/v1:StatefulSet":
 			add(stack, outputs, &appsv1.StatefulSet{})
-		case jobset.Token:
-			add(stack, outputs, &jobset.JobSet{})
+		case queue.JobSetToken:
+			add(stack, outputs, &queue.JobSet{})
 		case "kubernetes:" + persiav1.Group + "/" + persiav1.Version + ":" + persiav1.Kind:
 			add(stack, outputs, &persiav1.PersiaJob{})
 		case "kubernetes:core/v1:PersistentVolume":
@@ -121,7 +120,7 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 			add(stack, outputs, &corev1.ConfigMap{})
 		case "kubernetes:core/v1:Secret":
 			add(stack, outputs, &corev1.Secret{})
-		case kueue.ClusterQueueToken:
+		case queue.ClusterQueueToken:
 			stack.addQueue(outputs)
 		case nats.Token:
 			stack.addNATS(outputs)
@@ -198,8 +197,8 @@ func (s Stack) Add(object any) {
 		}
 		job.Roles[role] = Role{int(replicas), object.Spec.Template, object.Annotations[kube.PodsAnnotation]}
 		s.Jobs[name] = job
-	case *jobset.JobSet:
-		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[kueue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations[kube.PodsAnnotation])}
+	case *queue.JobSet:
+		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[queue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations[kube.PodsAnnotation])}
 	case *persiav1.PersiaJob:
 		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec, object.Annotations[kube.PodsAnnotation])}
 	case *corev1.PersistentVolume:
@@ -232,7 +231,7 @@ func ofPEDL(meta metav1.ObjectMeta) bool {
 }
 
 // rolesOfSet returns the roles of a JobSet.
-func rolesOfSet(spec jobset.Spec, digest string) map[string]Role {
+func rolesOfSet(spec queue.JobSetSpec, digest string) map[string]Role {
 	roles := map[string]Role{}
 	for _, job := range spec.ReplicatedJobs {
 		replicas := 0

@@ -10,9 +10,8 @@ import (
 
 	"persia/config"
 	"persia/kube"
-	"persia/workload/jobset"
-	"persia/workload/kueue"
 	"persia/workload/nats"
+	"persia/workload/queue"
 )
 
 // JobArgs describes a training.
@@ -132,7 +131,7 @@ func registerJobSet(ctx *pulumi.Context, name string, args JobArgs, child pulumi
 		// Kueue would resume a suspended JobSet as soon as there is room.
 		return []runtime.Object{set}, nil
 	}
-	_, err := kube.Register(ctx, name, set, child, jobset.Replaced(kueue.QueueLabel), kube.WorkloadTimeouts())
+	_, err := kube.Register(ctx, name, set, child, queue.JobSetReplaced(), kube.WorkloadTimeouts())
 	return []runtime.Object{set}, err
 }
 
@@ -190,7 +189,7 @@ func objectName(job config.Job, role role) string {
 // StatefulSet, or one of the Kubernetes Jobs of a JobSet.
 func workloadName(job config.Job, role role) string {
 	if job.Engine == config.EngineJobSet {
-		return jobset.JobName(job.Name, role.Name)
+		return queue.JobOf(job.Name, role.Name)
 	}
 	return objectName(job, role)
 }

@@ -10,7 +10,7 @@ import (
 
 	"persia/config"
 	"persia/kube"
-	"persia/workload/jobset"
+	"persia/workload/queue"
 )
 
 // jobSet returns all roles of a job, each as an Indexed Job. It is complete when nn-worker 0 is, which
@@ -19,21 +19,21 @@ import (
 //
 // The coordinator alone decides about attempts, so no number of failures ends a Job, and none
 // restarts the JobSet.
-func jobSet(args JobArgs) *jobset.JobSet {
-	spec := jobset.Spec{
-		Network: jobset.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
-		SuccessPolicy: jobset.SuccessPolicy{
+func jobSet(args JobArgs) *queue.JobSet {
+	spec := queue.JobSetSpec{
+		Network: queue.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
+		SuccessPolicy: queue.SuccessPolicy{
 			Operator:             "All",
 			TargetReplicatedJobs: []string{config.KindNNWorker.Name},
 		},
-		FailurePolicy: jobset.FailurePolicy{MaxRestarts: 0},
+		FailurePolicy: queue.FailurePolicy{MaxRestarts: 0},
 	}
 	for _, role := range roles(args.Job, args.Namespace) {
 		template := jobTemplate(args, role)
 		if role.Name == config.KindNNWorker.Name {
 			template.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
 		}
-		spec.ReplicatedJobs = append(spec.ReplicatedJobs, jobset.ReplicatedJob{
+		spec.ReplicatedJobs = append(spec.ReplicatedJobs, queue.ReplicatedJob{
 			Name:     role.Name,
 			Replicas: 1,
 			Template: template,
@@ -44,7 +44,7 @@ func jobSet(args JobArgs) *jobset.JobSet {
 	if !queued(args) || args.Job.Suspend {
 		spec.Suspend = &args.Job.Suspend
 	}
-	return jobset.New(meta, spec)
+	return queue.NewJobSet(meta, spec)
 }
 
 // queued reports whether Kueue admits the job.

@@ -17,7 +17,7 @@ import (
 	"persia/config"
 	"persia/gcp"
 	"persia/kube"
-	"persia/workload/jobset"
+	"persia/workload/queue"
 )
 
 // scriptFiles are the files that every replica starts with: launch.py, the modules that it
@@ -215,7 +215,7 @@ func coordinatorAddress(args JobArgs) string {
 func masterHost(job config.Job, namespace string) string {
 	service, set := kube.LabelName(job.Name, nnWorker), kube.LabelName(job.Name, nnWorker)
 	if job.Engine == config.EngineJobSet {
-		service, set = job.Name, jobset.JobName(job.Name, nnWorker)
+		service, set = job.Name, queue.JobOf(job.Name, nnWorker)
 	}
 	return set + "-0." + service + "." + namespace + ".svc"
 }

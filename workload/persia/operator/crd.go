@@ -7,7 +7,6 @@ import (
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
-	"persia/kube"
 	"persia/workload/persia/operator/persiav1"
 )
 
@@ -23,7 +22,6 @@ func definition() (*extensionsv1.CustomResourceDefinition, error) {
 	if err := yaml.UnmarshalStrict(definitionText, crd); err != nil {
 		return nil, fmt.Errorf("the definition of %s: %w", persiav1.Kind, err)
 	}
-	crd.Labels = kube.Labels(operatorName, operatorName)
 	for i := range crd.Spec.Versions {
 		quantitiesAreText(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
 	}

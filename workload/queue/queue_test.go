@@ -1,48 +1,58 @@
-package kueue_test
+package queue_test
 
 import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
+	"persia/config"
 	"persia/internal/testkit"
 	"persia/kube"
-	"persia/workload/kueue"
-	"persia/workload/kueue/definitions"
+	"persia/workload/queue"
 )
 
-// registered are Kueue and the queues of two teams on two pools.
+// registered are JobSet, Kueue and the queues of two teams on two pools.
 func registered(t *testing.T) *testkit.Recorder {
 	t.Helper()
 	recorder, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
-		controller, err := kueue.NewController(ctx, "kueue", kueue.ControllerArgs{JobNamespace: "persia", StartMinutes: 30})
+		args := queue.ControllerArgs{JobNamespace: "persia", StartMinutes: 30}
+		if _, err := queue.InstallJobSet(ctx, "jobset", args); err != nil {
+			return err
+		}
+		kueue, err := queue.InstallKueue(ctx, "kueue", args)
 		if err != nil {
 			return err
 		}
 		gpu := capacity.Resources{MilliCPU: 96_000, MemoryBytes: 512 * capacity.GiB, GPUs: 8}
-		_, err = kueue.NewQueues(ctx, "queues", kueue.QueuesArgs{
+		_, err = queue.NewQueues(ctx, "queues", queue.QueuesArgs{
 			Prefix: "persia", JobNamespace: "persia",
-			Pools: []kueue.Pool{
+			Pools: []queue.Pool{
 				{Name: "nn-workers", Placement: kube.Placement{
 					NodeSelector: map[string]string{"pool": "nn-workers"},
 					Tolerations:  []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpEqual, Value: "present", Effect: corev1.TaintEffectNoSchedule}},
 				}},
 				{Name: "loaders", Placement: kube.Placement{NodeSelector: map[string]string{"pool": "loaders"}}},
 			},
-			Teams: []kueue.Team{
+			Teams: []queue.Team{
 				{Name: "ranking", Quotas: []capacity.Resources{gpu, {MilliCPU: 1500}}},
 				{Name: "ads", Quotas: []capacity.Resources{{}, {}}},
 			},
 			Uncounted:  corev1.ResourceList{"example.com/fpga": resource.MustParse("6"), "ephemeral-storage": resource.MustParse("20Gi")},
-			Priorities: []kueue.Priority{{Name: "urgent", Value: 100}},
+			Priorities: []queue.Priority{{Name: "urgent", Value: 100}},
 			WithinTeam: "LowerPriority", BetweenTeams: "Any",
-			Needs: controller.Objects,
+			Needs: kueue.Objects,
 		})
 		return err
 	})
@@ -51,13 +61,12 @@ func registered(t *testing.T) *testkit.Recorder {
 }
 
 const (
-	deployment    = "kubernetes:apps/v1:Deployment"
-	service       = "kubernetes:core/v1:Service"
 	crd           = "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition"
 	mutating      = "kubernetes:admissionregistration.k8s.io/v1:MutatingWebhookConfiguration"
 	validating    = "kubernetes:admissionregistration.k8s.io/v1:ValidatingWebhookConfiguration"
+	clusterRole   = "kubernetes:rbac.authorization.k8s.io/v1:ClusterRole"
+	deployment    = "kubernetes:apps/v1:Deployment"
 	flavor        = "kubernetes:kueue.x-k8s.io/v1beta2:ResourceFlavor"
-	clusterQueue  = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
 	localQueue    = "kubernetes:kueue.x-k8s.io/v1beta2:LocalQueue"
 	priorityClass = "kubernetes:kueue.x-k8s.io/v1beta2:WorkloadPriorityClass"
 )
@@ -66,64 +75,61 @@ const (
 // runs while there is an object whose finalizer it removes, and has its webhooks while it runs.
 func TestOrder(t *testing.T) {
 	r := registered(t)
-	type id struct{ typeToken, name string }
-	for _, test := range []struct {
-		object id
-		after  []id
-	}{
-		{id{localQueue, "queues-ranking"}, []id{{clusterQueue, "queues-ranking"}}},
-		{id{clusterQueue, "queues-ranking"}, []id{{flavor, "queues-nn-workers"}, {flavor, "queues-loaders"}}},
-		{id{flavor, "queues-nn-workers"}, []id{{service, "kueue"}}},
-		{id{priorityClass, "queues-urgent"}, []id{{service, "kueue"}}},
-		{id{service, "kueue"}, []id{{deployment, "kueue"}}},
-		{id{deployment, "kueue"}, []id{
-			{mutating, "kueue"}, {validating, "kueue"}, {crd, "kueue-workloads"}, {crd, "kueue-clusterqueues"},
-			{"kubernetes:core/v1:Namespace", "kueue"},
-			{"kubernetes:core/v1:Secret", "kueue"}, {"kubernetes:core/v1:ConfigMap", "kueue"},
-			{"kubernetes:rbac.authorization.k8s.io/v1:ClusterRoleBinding", "kueue"},
-		}},
+	before := r.Before(r.One(t, localQueue, "queues-ranking"))
+	for _, need := range []testkit.Resource{
+		r.One(t, queue.ClusterQueueToken, "queues-ranking"), r.One(t, flavor, "queues-nn-workers"), r.One(t, flavor, "queues-loaders"),
+		r.One(t, "kubernetes:core/v1:Service", "kueue"), r.One(t, deployment, "kueue"), r.One(t, crd, "kueue-workloads"),
+		r.One(t, mutating, "kueue"), r.One(t, validating, "kueue"),
+		r.One(t, "kubernetes:core/v1:Secret", "kueue"), r.One(t, "kubernetes:core/v1:ConfigMap", "kueue"),
 	} {
-		t.Run(test.object.typeToken, func(t *testing.T) {
-			before := r.Before(r.One(t, test.object.typeToken, test.object.name))
-			for _, need := range test.after {
-				assert.Contains(t, before, r.One(t, need.typeToken, need.name).URN)
-			}
-		})
+		assert.Contains(t, before, need.URN)
 	}
 }
 
-// TestWebhooks checks that the webhooks fail closed in the namespace of jobs only, and that the API
-// server reaches them.
-func TestWebhooks(t *testing.T) {
+// TestProducts checks that webhooks fail closed in the namespace of jobs only, and that what a product
+// may write in the whole cluster is its own.
+func TestProducts(t *testing.T) {
 	r := registered(t)
-	for _, typeToken := range []string{mutating, validating} {
-		webhooks := testkit.At(t, r.One(t, typeToken, "kueue"), "webhooks").([]any)
-		require.NotEmpty(t, webhooks)
-		for _, webhook := range webhooks {
+	for _, configuration := range append(r.Some(mutating), r.Some(validating)...) {
+		for _, webhook := range testkit.At(t, configuration, "webhooks").([]any) {
 			fields := webhook.(map[string]any)
 			assert.Equal(t, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": "persia"}}, fields["namespaceSelector"], fields["name"])
-			group := fields["rules"].([]any)[0].(map[string]any)["apiGroups"].([]any)[0]
-			assert.Contains(t, []any{"kueue.x-k8s.io", "jobset.x-k8s.io"}, group)
+			rule := fields["rules"].([]any)[0].(map[string]any)
+			assert.Contains(t, []any{"kueue.x-k8s.io", "jobset.x-k8s.io"}, rule["apiGroups"].([]any)[0])
 		}
 	}
-	port := testkit.At(t, r.One(t, service, "kueue"), "spec.ports[0].targetPort")
-	assert.InDelta(t, 10250, port, 0, "GKE opens no other port that a container can use")
-	policy := r.One(t, "kubernetes:networking.k8s.io/v1:NetworkPolicy", "kueue-webhooks")
-	assert.InDelta(t, 10250, testkit.At(t, policy, "spec.ingress[0].ports[0].port"), 0)
-	assert.Empty(t, r.Some("kubernetes:apiregistration.k8s.io/v1:APIService"), "one that is unavailable keeps all namespaces from being deleted")
+	for _, role := range r.Some(clusterRole) {
+		for _, rule := range testkit.Object[rbacv1.ClusterRole](t, role).Rules {
+			own := strings.HasSuffix(rule.APIGroups[0], ".x-k8s.io") || len(rule.ResourceNames) > 0 || rule.Resources[0] == "events"
+			assert.True(t, own || !strings.Contains(strings.Join(rule.Verbs, ","), "update"), "%v", rule)
+			assert.NotContains(t, rule.Resources, "secrets")
+		}
+	}
+	for _, definition := range r.Some(crd) {
+		versions := testkit.Object[extensionsv1.CustomResourceDefinition](t, definition).Spec.Versions
+		require.Len(t, versions, 1, "a Kueue that does not run converts no objects")
+		assert.True(t, versions[0].Served && versions[0].Storage)
+	}
+}
+
+// TestJobSetVersion: the image and the controller of the sandbox are of one version.
+func TestJobSetVersion(t *testing.T) {
+	text, err := os.ReadFile("../../sandbox/toolchain/jobset/go.mod")
+	require.NoError(t, err)
+	found := regexp.MustCompile(`sigs\.k8s\.io/jobset (v\S+)`).FindStringSubmatch(string(text))
+	require.Len(t, found, 2)
+	assert.Equal(t, found[1], config.ImageJobSet.Tag)
 }
 
 func TestQueues(t *testing.T) {
 	r := registered(t)
-	nnWorkers := r.One(t, flavor, "queues-nn-workers")
 	assert.Equal(t, map[string]any{
 		"nodeLabels": map[string]any{"pool": "nn-workers"},
 		"nodeTaints": []any{map[string]any{"key": "gpu", "value": "present", "effect": "NoSchedule"}},
-	}, testkit.At(t, nnWorkers, "spec"))
+	}, testkit.At(t, r.One(t, flavor, "queues-nn-workers"), "spec"))
 	assert.NotContains(t, testkit.At(t, r.One(t, flavor, "queues-loaders"), "spec"), "nodeTaints")
 
-	spec := testkit.At(t, r.One(t, clusterQueue, "queues-ranking"), "spec").(map[string]any)
-	assert.Equal(t, "persia", spec["cohortName"])
+	spec := testkit.At(t, r.One(t, queue.ClusterQueueToken, "queues-ranking"), "spec").(map[string]any)
 	assert.Equal(t, map[string]any{"reclaimWithinCohort": "Any", "withinClusterQueue": "LowerPriority", "borrowWithinCohort": map[string]any{"policy": "LowerPriority"}}, spec["preemption"])
 	assert.Equal(t, []any{map[string]any{
 		"coveredResources": []any{"cpu", "memory", "nvidia.com/gpu", "ephemeral-storage", "example.com/fpga"},
@@ -132,11 +138,7 @@ func TestQueues(t *testing.T) {
 			map[string]any{"name": "persia-loaders", "resources": quotas("1500m", "0", "0")},
 		},
 	}}, spec["resourceGroups"])
-
-	local := r.One(t, localQueue, "queues-ads")
-	assert.Equal(t, "ads", testkit.At(t, local, "metadata.name"))
-	assert.Equal(t, "persia", testkit.At(t, local, "metadata.namespace"))
-	assert.Equal(t, "persia-ads", testkit.At(t, local, "spec.clusterQueue"))
+	assert.Equal(t, "persia-ads", testkit.At(t, r.One(t, localQueue, "queues-ads"), "spec.clusterQueue"))
 	assert.InDelta(t, 100, testkit.At(t, r.One(t, priorityClass, "queues-urgent"), "value"), 0)
 }
 
@@ -164,30 +166,22 @@ func TestTimeouts(t *testing.T) {
 	assert.NotContains(t, wait["requeuingStrategy"], "backoffLimitCount")
 }
 
-// TestDefinitions checks that no object has to be converted by a Kueue that may not run.
-func TestDefinitions(t *testing.T) {
-	all, err := definitions.All()
-	require.NoError(t, err)
-	require.NotEmpty(t, all)
-	for _, definition := range all {
-		require.Len(t, definition.Spec.Versions, 1, definition.Name)
-		version := definition.Spec.Versions[0]
-		assert.Equal(t, definitions.Version, version.Name)
-		assert.True(t, version.Served && version.Storage)
-		assert.Empty(t, version.Schema.OpenAPIV3Schema.Description)
-		assert.Empty(t, version.Schema.OpenAPIV3Schema.Properties["spec"].Description)
-	}
-}
-
 // TestQueuesBeforeJobs checks a stack with teams whose jobs do not wait in queues yet: the API server
 // refuses a group of resources without a flavor.
 func TestQueuesBeforeJobs(t *testing.T) {
 	r, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
-		_, err := kueue.NewQueues(ctx, "queues", kueue.QueuesArgs{
-			Prefix: "persia", JobNamespace: "persia", Teams: []kueue.Team{{Name: "ads"}}, WithinTeam: "Never", BetweenTeams: "Never",
+		_, err := queue.NewQueues(ctx, "queues", queue.QueuesArgs{
+			Prefix: "persia", JobNamespace: "persia", Teams: []queue.Team{{Name: "ads"}}, WithinTeam: "Never", BetweenTeams: "Never",
 		})
 		return err
 	})
 	require.NoError(t, err)
-	assert.NotContains(t, testkit.At(t, r.One(t, clusterQueue, "queues-ads"), "spec"), "resourceGroups")
+	spec := testkit.At(t, r.One(t, queue.ClusterQueueToken, "queues-ads"), "spec").(map[string]any)
+	assert.NotContains(t, spec, "resourceGroups")
+	assert.Equal(t, "Never", spec["preemption"].(map[string]any)["borrowWithinCohort"].(map[string]any)["policy"])
+}
+
+func TestPython(t *testing.T) {
+	output, err := exec.Command("python3", "-B", "-m", "unittest", "test_provisioner").CombinedOutput()
+	require.NoError(t, err, "%s", output)
 }

@@ -1,4 +1,4 @@
-package provisioner_test
+package queue_test
 
 import (
 	"testing"
@@ -13,8 +13,7 @@ import (
 	"persia/gcp"
 	"persia/internal/programtest"
 	"persia/internal/testkit"
-	"persia/workload/jobset"
-	"persia/workload/provisioner"
+	"persia/workload/queue"
 )
 
 // queued returns the example with queues, whose nn-workers alone are on a pool with queued provisioning.
@@ -39,7 +38,7 @@ func queued(t *testing.T) map[string]string {
 func TestProvisioner(t *testing.T) {
 	recorder, err := programtest.Deploy(t, queued(t))
 	require.NoError(t, err)
-	set := testkit.Object[jobset.JobSet](t, recorder.One(t, jobset.Token, "feed"))
+	set := testkit.Object[queue.JobSet](t, recorder.One(t, queue.JobSetToken, "feed"))
 	for _, role := range set.Spec.ReplicatedJobs {
 		pod := role.Template.Spec.Template
 		tolerates := assert.NotContains
@@ -66,10 +65,10 @@ func TestProvisioner(t *testing.T) {
 	}
 	for _, name := range []string{"persia-pods", "persia-images"} {
 		policy := testkit.Object[admissionv1.ValidatingAdmissionPolicy](t, recorder.One(t, testkit.AdmissionPolicy, name))
-		assert.Contains(t, policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Values, provisioner.Namespace, name)
+		assert.Contains(t, policy.Spec.MatchConstraints.NamespaceSelector.MatchExpressions[0].Values, queue.ProvisionerNamespace, name)
 	}
 	deployment := recorder.One(t, "kubernetes:apps/v1:Deployment", "provisioner")
-	assert.Contains(t, recorder.Before(recorder.One(t, jobset.Token, "feed")), deployment.URN, "it is there as long as the jobs")
+	assert.Contains(t, recorder.Before(recorder.One(t, queue.JobSetToken, "feed")), deployment.URN, "it is there as long as the jobs")
 	assert.Equal(t, "python:3.13-alpine", testkit.Object[appsv1.Deployment](t, deployment).Spec.Template.Spec.Containers[0].Image)
 }
 

@@ -1,4 +1,4 @@
-package jobset
+package queue
 
 import (
 	"fmt"
@@ -11,20 +11,17 @@ import (
 )
 
 const (
-	group      = "jobset.x-k8s.io"
-	version    = "v1alpha2"
-	apiVersion = group + "/" + version
-	// Kind is the kind that the controller serves.
-	Kind = "JobSet"
-	// Token is the type of a JobSet in Pulumi.
-	Token = "kubernetes:" + apiVersion + ":" + Kind
+	jobSetGroup      = "jobset.x-k8s.io"
+	jobSetAPIVersion = jobSetGroup + "/v1alpha2"
+	// JobSetToken is the type of a JobSet in Pulumi.
+	JobSetToken = "kubernetes:" + jobSetAPIVersion + ":JobSet"
 )
 
 // JobSet is Kubernetes Jobs that start, are suspended, and end together.
-type JobSet = kube.Custom[Spec]
+type JobSet = kube.Custom[JobSetSpec]
 
-// Spec has the fields of a JobSet that the program writes.
-type Spec struct {
+// JobSetSpec has the fields of a JobSet that the program writes.
+type JobSetSpec struct {
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs"`
 	Network        Network         `json:"network"`
 	SuccessPolicy  SuccessPolicy   `json:"successPolicy"`
@@ -58,24 +55,22 @@ type FailurePolicy struct {
 	MaxRestarts int32 `json:"maxRestarts"`
 }
 
-// JobName returns the name of the first Job of a role. Its pods have the name and their index.
-func JobName(set, role string) string { return set + "-" + role + "-0" }
+// JobOf returns the name of the first Job of a role. Its pods have the name and their index.
+func JobOf(set, role string) string { return set + "-" + role + "-0" }
 
-// Replaced makes each change of a JobSet another one, except to suspend it: it cannot be
-// changed otherwise. The same holds for labels that its queue does not let change. The old pods are
-// gone before the new ones come.
-func Replaced(labels ...string) pulumi.ResourceOption {
-	paths := []string{"spec.replicatedJobs", "spec.network", "spec.successPolicy", "spec.failurePolicy"}
-	for _, label := range labels {
-		paths = append(paths, fmt.Sprintf("metadata.labels[%q]", label))
-	}
-	return pulumi.Composite(pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges(paths))
+// JobSetReplaced makes each change of a JobSet another one, except to suspend it: it cannot be changed
+// otherwise. The same holds for its queue. The old pods are gone before the new ones come.
+func JobSetReplaced() pulumi.ResourceOption {
+	return pulumi.Composite(pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges([]string{
+		"spec.replicatedJobs", "spec.network", "spec.successPolicy", "spec.failurePolicy",
+		fmt.Sprintf("metadata.labels[%q]", QueueLabel),
+	}))
 }
 
-// New returns a JobSet.
-func New(meta metav1.ObjectMeta, spec Spec) *JobSet {
+// NewJobSet returns a JobSet.
+func NewJobSet(meta metav1.ObjectMeta, spec JobSetSpec) *JobSet {
 	return &JobSet{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: Kind},
+		TypeMeta:   metav1.TypeMeta{APIVersion: jobSetAPIVersion, Kind: "JobSet"},
 		ObjectMeta: meta,
 		Spec:       spec,
 	}

@@ -1,4 +1,4 @@
-package kueue
+package queue
 
 import (
 	"maps"
@@ -81,38 +81,21 @@ type Queues struct {
 // The teams lend each other what they do not use.
 func NewQueues(ctx *pulumi.Context, name string, args QueuesArgs, opts ...pulumi.ResourceOption) (*Queues, error) {
 	component := &Queues{}
-	if err := ctx.RegisterComponentResource("persia:kueue:Queues", name, component, opts...); err != nil {
-		return nil, err
-	}
-	child := kube.Child(component, args.Needs)
-	var flavors []pulumi.CustomResource
+	objects := kube.NewComponent(ctx, "persia:kueue:Queues", name, component, opts...)
+	flavors := slices.Clone(args.Needs)
 	for _, pool := range args.Pools {
-		registered, err := kube.Register(ctx, name+"-"+pool.Name, args.flavor(pool), child)
-		if err != nil {
-			return nil, err
-		}
-		flavors = append(flavors, registered)
+		flavors = append(flavors, objects.Add(name+"-"+pool.Name, args.flavor(pool), args.Needs))
 	}
 	for _, priority := range args.Priorities {
-		registered, err := kube.Register(ctx, name+"-"+priority.Name, args.priorityClass(priority), child)
-		if err != nil {
-			return nil, err
-		}
-		component.Objects = append(component.Objects, registered)
+		component.Objects = append(component.Objects, objects.Add(name+"-"+priority.Name, args.priorityClass(priority), args.Needs))
 	}
-	clusterQueues := args.ClusterQueues()
-	for i, team := range args.Teams {
-		cluster, err := kube.Register(ctx, name+"-"+team.Name, clusterQueues[i], child, kube.After(flavors))
-		if err != nil {
-			return nil, err
-		}
-		local, err := kube.Register(ctx, name+"-"+team.Name, args.localQueue(team), child, kube.After([]pulumi.CustomResource{cluster}))
-		if err != nil {
-			return nil, err
-		}
+	for i, clusterQueue := range args.ClusterQueues() {
+		team := args.Teams[i]
+		cluster := objects.Add(name+"-"+team.Name, clusterQueue, flavors)
+		local := objects.Add(name+"-"+team.Name, args.localQueue(team), append(kube.Needs(cluster), args.Needs...))
 		component.Objects = append(component.Objects, local)
 	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	return component, objects.End()
 }
 
 func (a QueuesArgs) name(name string) string { return kube.LabelName(a.Prefix, name) }
@@ -123,7 +106,7 @@ const TeamLabel = "app.kubernetes.io/instance"
 func labels(name string) map[string]string { return kube.Labels("queue", name) }
 
 func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: kueueGroup + "/" + kueueVersion, Kind: kind}
+	return metav1.TypeMeta{APIVersion: kueueAPIVersion, Kind: kind}
 }
 
 // untilActive makes Pulumi wait until Kueue accepts an object.
@@ -193,8 +176,12 @@ type quota struct {
 	NominalQuota string              `json:"nominalQuota"`
 }
 
-// ClusterQueueToken is the type of a ClusterQueue in Pulumi.
-const ClusterQueueToken = "kubernetes:" + kueueGroup + "/" + kueueVersion + ":ClusterQueue"
+const (
+	kueueGroup      = "kueue.x-k8s.io"
+	kueueAPIVersion = kueueGroup + "/v1beta2"
+	// ClusterQueueToken is the type of a ClusterQueue in Pulumi.
+	ClusterQueueToken = "kubernetes:" + kueueAPIVersion + ":ClusterQueue"
+)
 
 // ClusterQueues returns the ClusterQueue of each team.
 func (a QueuesArgs) ClusterQueues() []runtime.Object {
@@ -224,7 +211,7 @@ func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 			CohortName: a.Prefix,
 			// Otherwise small jobs could overtake a large one for as long as some come.
 			QueueingStrategy:  "StrictFIFO",
-			NamespaceSelector: *kube.ObjectsIn(a.JobNamespace),
+			NamespaceSelector: *kube.Namespace(a.JobNamespace).NamespaceSelector,
 			Preemption:        a.preemption(),
 			ResourceGroups:    groups,
 		},

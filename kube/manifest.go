@@ -1,0 +1,101 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
+)
+
+// resourceAnnotation of an object in a manifest is the name of its resource in Pulumi, where that is
+// not the object's.
+const resourceAnnotation = "resource"
+
+// ReadOperator reads an operator from its manifest: YAML documents of Kubernetes objects, in which
+// text/template fills in values. The Deployment comes first. It has the operator's name, a container,
+// volumes and a user: what all operators have in common is added to it, as are the account, its
+// bindings, the policies that close the namespace, and the labels of all objects.
+func ReadOperator(manifest string, values any) (OperatorArgs, error) {
+	var operator OperatorArgs
+	text, err := Fill(manifest, values)
+	if err != nil {
+		return operator, err
+	}
+	for document := range strings.SplitSeq(text, "---\n") {
+		object, err := decode([]byte(document))
+		if err != nil {
+			return operator, fmt.Errorf("%w in the manifest of %s:\n%s", err, operator.Name, document)
+		}
+		operator.add(object)
+	}
+	return operator, nil
+}
+
+// add takes an object of a manifest.
+func (o *OperatorArgs) add(object runtime.Object) {
+	meta := object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		pod := object.Spec.Template.Spec
+		o.Name, o.Namespace, o.Container, o.Volumes = meta.Name, meta.Namespace, pod.Containers[0], pod.Volumes
+		o.User = *pod.SecurityContext.RunAsUser
+		return
+	case *corev1.Namespace:
+		o.PodSecurity = meta.Labels
+		return
+	case *rbacv1.ClusterRole:
+		o.ClusterRole = object.Rules
+		return
+	case *rbacv1.Role:
+		if meta.Name == o.Name {
+			o.RoleNamespace, o.Role = meta.Namespace, object.Rules
+			return
+		}
+	case *corev1.Service:
+		meta.Labels, o.Service = o.labels(), object
+		return
+	}
+	resource := meta.Name
+	if name, ok := meta.Annotations[resourceAnnotation]; ok {
+		resource = name
+		delete(meta.Annotations, resourceAnnotation)
+	}
+	meta.Labels = o.labels()
+	o.Before = append(o.Before, Named{Resource: resource, Object: object})
+}
+
+// decode reads an object of one of Kubernetes' own kinds.
+func decode(document []byte) (runtime.Object, error) {
+	var kind metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &kind); err != nil {
+		return nil, err
+	}
+	object, err := kinds.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+	if err != nil {
+		return nil, err
+	}
+	return object, yaml.UnmarshalStrict(document, object)
+}
+
+// Fill fills in a text/template. Its function json writes a value into YAML, in one line.
+func Fill(text string, values any) (string, error) {
+	asJSON := func(value any) (string, error) {
+		text, err := json.Marshal(value)
+		return string(text), err
+	}
+	parsed, err := template.New("").Funcs(template.FuncMap{"json": asJSON}).Parse(text)
+	if err != nil {
+		return "", err
+	}
+	var filled strings.Builder
+	err = parsed.Execute(&filled, values)
+	return filled.String(), err
+}

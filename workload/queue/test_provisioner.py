@@ -1,0 +1,121 @@
+import datetime
+import io
+import unittest
+import urllib.error
+from contextlib import redirect_stdout
+from unittest import mock
+
+import provisioner
+
+
+def job(name="feed", annotation=True, **fields):
+    """A JobSet of two servers and two nn-workers, which wait for the nodes of its request."""
+    def role(name, annotations):
+        pod = {"metadata": {"annotations": annotations}, "spec": {"containers": []}}
+        return {"name": name, "template": {"spec": {"parallelism": 2, "template": pod}}}
+
+    waits = {provisioner.ANNOTATION: name} if annotation else {}
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2", "metadata": {"name": name, "uid": name, **fields.pop("metadata", {})},
+        "spec": {"replicatedJobs": [role("embedding-ps", {}), role("nn-worker", waits)], **fields.pop("spec", {})}, **fields,
+    }
+
+
+def pod(role, phase, node, **fields):
+    """A pod of a role. Without a node, the scheduler has found none."""
+    scheduled = {"type": "PodScheduled", "status": "True" if node else "False"}
+    return {
+        "metadata": {"labels": {provisioner.ROLE_LABEL: role}, **fields.pop("metadata", {})},
+        "status": {"phase": phase, "conditions": [scheduled], **fields.pop("status", {})},
+    }
+
+
+def request(condition):
+    """A ProvisioningRequest for two nodes, whose condition has been true since 12:00."""
+    def entry(kind, status):
+        return {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T12:00:00Z"}
+
+    return {"spec": {"podSets": [{"count": 2}]}, "status": {"conditions": [entry("Accepted", "False"), entry(condition, "True")]}}
+
+
+NOON, LATER = "2026-01-01T12:00:59+00:00", "2026-01-01T12:01:00+00:00"
+TIME = "2026-01-01T12:00:00Z"
+RUNNING = [pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b")]
+PENDING = pod("nn-worker", "Pending", "")
+SERVERS = RUNNING + [PENDING, PENDING]
+ONE_SERVER = [RUNNING[0], pod("embedding-ps", "Pending", ""), PENDING]
+FIRST = RUNNING + [pod("nn-worker", "Running", "c")]
+HALF = FIRST + [PENDING]
+WHOLE = FIRST + [pod("nn-worker", "Running", "d")]
+UNSEEN = pod("nn-worker", "Pending", "", status={"conditions": []})
+FAILED = pod("nn-worker", "Failed", "d")
+ON_LOST_NODE = pod("nn-worker", "Running", "d", metadata={"deletionTimestamp": TIME})
+COMPLETE = job(status={"conditions": [{"type": "Completed", "status": "True"}]})
+
+STEPS = [
+    ("the servers start", job(), None, ONE_SERVER, NOON, "nothing"),
+    ("the servers run", job(), None, SERVERS, NOON, "ask"),
+    ("GKE looks for machines", job(), "Accepted", SERVERS, LATER, "nothing"),
+    ("a server is lost meanwhile", job(), "Accepted", ONE_SERVER, NOON, "release"),
+    ("the machines are there", job(), "Provisioned", SERVERS, LATER, "nothing"),
+    ("a server is lost too late", job(), "Provisioned", ONE_SERVER, LATER, "nothing"),
+    ("the job runs", job(), "BookingExpired", WHOLE, LATER, "nothing"),
+    ("nodes of another job take some meanwhile", job(), "Accepted", HALF, NOON, "release"),
+    ("nodes of another job take all meanwhile", job(), "Accepted", WHOLE, NOON, "release"),
+    ("a substitute is to come meanwhile", job(), "Accepted", SERVERS[:3], NOON, "nothing"),
+    ("GKE gives up", job(), "Failed", SERVERS, NOON, "nothing"),
+    ("GKE gave up a while ago", job(), "Failed", SERVERS, LATER, "release"),
+    ("the machines were not used", job(), "BookingExpired", SERVERS, LATER, "release"),
+    ("the machines were taken", job(), "CapacityRevoked", SERVERS, LATER, "release"),
+    ("Kueue stops the job", job(spec={"suspend": True}), "Accepted", SERVERS, NOON, "release"),
+    ("the job is complete", COMPLETE, "BookingExpired", [], NOON, "release"),
+    ("somebody deletes the job", job(metadata={"deletionTimestamp": TIME}), "Accepted", SERVERS, NOON, "release"),
+    ("a stopped job without a request", job(spec={"suspend": True}), None, [], NOON, "nothing"),
+    ("nodes of another job take all", job(), None, WHOLE, NOON, "nothing"),
+    ("nodes of another job take some", job(), None, HALF, NOON, "ask"),
+    ("a GPU node is lost", job(), "BookingExpired", HALF, LATER, "release"),
+    ("nodes come one after the other", job(), "Provisioned", HALF, LATER, "nothing"),
+    ("a lost node is still listed", job(), None, HALF + [ON_LOST_NODE], NOON, "ask"),
+    ("a pod failed on its node", job(), None, HALF + [FAILED], NOON, "ask"),
+    ("a substitute is to come", job(), None, FIRST + [ON_LOST_NODE], NOON, "nothing"),
+    ("another substitute is to come", job(), None, SERVERS[:3] + [ON_LOST_NODE], NOON, "nothing"),
+    ("the substitute of a failed pod is to come", job(), None, SERVERS[:3] + [FAILED], NOON, "nothing"),
+    ("the scheduler has not seen a substitute", job(), None, FIRST + [UNSEEN], NOON, "nothing"),
+    ("a substitute is to come, and the request is over", job(), "BookingExpired", FIRST + [ON_LOST_NODE], LATER, "nothing"),
+]
+
+
+class TestProvisioner(unittest.TestCase):
+    def test_next_step(self):
+        for name, of, condition, pods, now, want in STEPS:
+            with self.subTest(name):
+                asked = request(condition) if condition else None
+                self.assertEqual(provisioner.next_step(of, asked, pods, datetime.datetime.fromisoformat(now), 60), want)
+
+    def test_template_requests_limits(self):
+        """Without requests, GKE would put all pods of a request on one node."""
+        container = {"resources": {"limits": {"cpu": "4", "nvidia.com/gpu": "1"}, "requests": {"cpu": "2"}}}
+        template = provisioner.with_requests({"spec": {"containers": [container, {}]}})
+        requests = [c["resources"]["requests"] for c in template["spec"]["containers"]]
+        self.assertEqual(requests, [{"cpu": "2", "nvidia.com/gpu": "1"}, {}])
+
+    def test_round(self):
+        """A job asks for the nn-workers without a node, a refused request holds up no other job, and a
+        job for which Kueue asks is left to Kueue."""
+        def call(method, path, body):
+            if body["metadata"]["name"] == "first":
+                raise urllib.error.HTTPError(path, 422, "refused", None, None)
+            if "requests" in path:
+                print(body["spec"]["podSets"][0]["count"])
+
+        lists = {"jobsets": [job("first"), job("second"), job("plain", annotation=False)], "provisioningrequests": []}
+        api = mock.Mock(call=call)
+        api.list = lambda path: lists.get(path.split("/")[-1], HALF)
+        output = io.StringIO()
+        with redirect_stdout(output):
+            provisioner.Provisioner(api, "persia", 60).round()
+        self.assertEqual(output.getvalue(), "first: HTTP Error 422: refused\n1\nsecond: ask\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
