@@ -112,13 +112,14 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// TestJobSetVersion: the image and the controller of the sandbox are of one version.
-func TestJobSetVersion(t *testing.T) {
-	text, err := os.ReadFile("../../sandbox/toolchain/jobset/go.mod")
-	require.NoError(t, err)
-	found := regexp.MustCompile(`sigs\.k8s\.io/jobset (v\S+)`).FindStringSubmatch(string(text))
-	require.Len(t, found, 2)
-	assert.Equal(t, found[1], config.ImageJobSet.Tag)
+// TestVersions: an image, and the definitions that the program registers, are of the version that the
+// sandbox runs.
+func TestVersions(t *testing.T) {
+	for product, tag := range map[string]string{"jobset": config.ImageJobSet.Tag, "kueue": config.ImageKueue.Tag} {
+		text, err := os.ReadFile("../../sandbox/toolchain/" + product + "/go.mod")
+		require.NoError(t, err)
+		assert.Regexp(t, `sigs\.k8s\.io/`+product+" "+regexp.QuoteMeta(tag)+`\n`, string(text))
+	}
 }
 
 func TestQueues(t *testing.T) {
