@@ -28,7 +28,7 @@ export GOFLAGS := -trimpath
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview comment down status kubeconfig test e2e processes stacks nightly lint verify bench build preflight release pictures recording sandbox toolchain toolchain-archive node-packages test-packages
+.PHONY: help up train preview comment down status kubeconfig test e2e processes stacks nightly lint verify bench build preflight release pictures recording sandbox toolchain toolchain-archive node-packages
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,7 +59,7 @@ kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 test: ## Run the quick tests of the program. Nothing is installed, and no test waits for processes.
 	$(TEST) -short -timeout 10m ./...
 
-e2e: toolchain node-packages test-packages ## Run the tests of processes, of the sandbox, and of whole stacks, which log to .sandbox/e2e.log.
+e2e: toolchain node-packages ## Run the tests of processes, of the sandbox, and of whole stacks, which log to .sandbox/e2e.log.
 	@$(MAKE) --no-print-directory stacks
 	@$(MAKE) --no-print-directory processes
 
@@ -132,10 +132,6 @@ toolchain-archive: sandbox ## Compile them and the sandbox into dist/persia-tool
 # Ubuntu, and for users other than root, the sandbox reports what is missing.
 node-packages:
 	@scripts/install-node.sh
-
-# Installs the system packages that the tests of processes need, likewise.
-test-packages:
-	@scripts/install-tests.sh
 
 sandbox:
 	@scripts/compile-sandbox.sh $(SANDBOX) $(if $(TOOLCHAIN),'$(TOOLCHAIN)')

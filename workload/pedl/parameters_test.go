@@ -3,8 +3,6 @@ package pedl_test
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -263,24 +261,5 @@ func TestPEDLParameters(t *testing.T) {
 			}
 			assert.Equal(t, want, row.where(t, deploy(t, settings)), "overridden")
 		})
-	}
-}
-
-// TestPEDLParametersAreDescribed: each parameter is a field of the configuration with a line
-// in its reference.
-func TestPEDLParametersAreDescribed(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "docs", "reference", "pedl.md"))
-	require.NoError(t, err)
-	chapters := map[string]string{}
-	for _, chapter := range strings.Split(string(text), "\n## ") {
-		for _, section := range strings.Split(chapter, "\n### ") {
-			title, body, _ := strings.Cut(section, "\n")
-			chapters[title] = body
-		}
-	}
-	for _, row := range rows {
-		path := strings.Split("persia:pedl."+row.parameter, ".")
-		parent, name := strings.Join(path[:len(path)-1], "."), path[len(path)-1]
-		assert.Contains(t, chapters[parent], "\n| `"+name+"` |", row.parameter)
 	}
 }

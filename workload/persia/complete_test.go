@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -188,36 +187,6 @@ func TestCompletionName(t *testing.T) {
 		t.Run(what, func(t *testing.T) { assert.Equal(t, test.another, name(test.change) != same) })
 	}
 	assert.Len(t, name(func(a *JobArgs) { a.Job.Name = strings.Repeat("j", 63) }), 63)
-}
-
-// TestCompletionJob: its pod has no rights, and Pulumi does not wait for it.
-func TestCompletionJob(t *testing.T) {
-	job := completionJob(completion(completionArgs()))
-	assert.Equal(t, "true", job.Annotations["pulumi.com/skipAwait"])
-	assert.Nil(t, job.Spec.TTLSecondsAfterFinished, "a job that is complete is still seen")
-	pod := job.Spec.Template.Spec
-	for _, labels := range []map[string]string{job.Labels, job.Spec.Template.Labels} {
-		assert.Equal(t, "criteo", labels[JobLabel])
-		assert.Equal(t, "completion", labels["app.kubernetes.io/name"])
-	}
-	assert.Equal(t, corev1.RestartPolicyNever, pod.RestartPolicy)
-	rule := job.Spec.PodFailurePolicy.Rules[0]
-	assert.Equal(t, batchv1.PodFailurePolicyActionFailJob, rule.Action)
-	assert.Equal(t, []int32{FailedStatus}, rule.OnExitCodes.Values, "any other end of its pod is no end of the job")
-	assert.Equal(t, map[string]string{"pool": "system"}, pod.NodeSelector)
-	assert.False(t, *pod.AutomountServiceAccountToken)
-	assert.True(t, *pod.SecurityContext.RunAsNonRoot)
-	container := pod.Containers[0]
-	assert.True(t, *container.SecurityContext.ReadOnlyRootFilesystem)
-	assert.Equal(t, []string{"/bin/sh", "-c", completeScript}, container.Command)
-	assert.Equal(t, []corev1.EnvVar{
-		{Name: "PERSIA_COORDINATOR", Value: "criteo-nn-worker-0.criteo-nn-worker." + NamespaceName + ".svc:8886"},
-		{Name: "PERSIA_RUN", Value: "1"},
-		{Name: "PERSIA_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: "criteo-token"}, Key: "token",
-		}}},
-	}, container.Env)
-	assert.Empty(t, pod.Volumes, "the script is its command: a changed one starts no training anew")
 }
 
 // TestCompletionRunsGateway: a JobSet's gateway ends with its job, and so the completion runs it.

@@ -117,55 +117,6 @@ func panels(t *testing.T) []grafanaPanel {
 	return parsed.Panels
 }
 
-func TestDashboardRows(t *testing.T) {
-	var rows []string
-	for _, panel := range panels(t) {
-		if panel.Type == "row" {
-			rows = append(rows, panel.Title)
-		}
-	}
-	assert.Equal(t, []string{"Model", "Throughput", "GPUs", "Accuracy", "Embedding workers", "Embedding parameter servers", "NATS", "Replicas"}, rows)
-}
-
-func TestDashboardPanels(t *testing.T) {
-	ids := map[int]string{}
-	for _, panel := range panels(t) {
-		assert.Positive(t, panel.ID, panel.Title)
-		assert.Empty(t, ids[panel.ID], "%s has the id of another panel", panel.Title)
-		ids[panel.ID] = panel.Title
-		if panel.Type == "row" {
-			continue
-		}
-		assert.NotEmpty(t, panel.Description, panel.Title)
-		assert.NotEmpty(t, panel.FieldConfig.Defaults.Unit, panel.Title)
-		assert.Equal(t, "${datasource}", panel.Datasource.UID, panel.Title)
-		assert.NotEmpty(t, panel.Targets, panel.Title)
-		refs := map[string]bool{}
-		for _, target := range panel.Targets {
-			assert.NotEmpty(t, target.LegendFormat, panel.Title)
-			assert.False(t, refs[target.RefID], "%s has two queries %s", panel.Title, target.RefID)
-			refs[target.RefID] = true
-		}
-	}
-}
-
-// TestDashboardGrid: Grafana's grid is 24 wide, and moves a panel that lies over
-// another.
-func TestDashboardGrid(t *testing.T) {
-	taken := map[[2]int]string{}
-	for _, panel := range panels(t) {
-		at := panel.GridPos
-		require.Positive(t, at.W*at.H, panel.Title)
-		require.LessOrEqual(t, at.X+at.W, 24, panel.Title)
-		for x := at.X; x < at.X+at.W; x++ {
-			for y := at.Y; y < at.Y+at.H; y++ {
-				assert.Empty(t, taken[[2]int{x, y}], "%s lies over it", panel.Title)
-				taken[[2]int{x, y}] = panel.Title
-			}
-		}
-	}
-}
-
 // selector matches what a query selects: a name, its labels, and a range for counters.
 var selector = regexp.MustCompile(`([a-zA-Z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
 
@@ -248,20 +199,4 @@ func readFile(t *testing.T, name string) string {
 	text, err := os.ReadFile(name)
 	require.NoError(t, err)
 	return string(text)
-}
-
-// TestDashboardJobs: the dashboard offers the jobs that have metrics.
-func TestDashboardJobs(t *testing.T) {
-	var parsed struct {
-		Templating struct {
-			List []struct{ Name, Type, Definition string }
-		}
-	}
-	require.NoError(t, json.Unmarshal([]byte(dashboard), &parsed))
-	variables := parsed.Templating.List
-	require.Len(t, variables, 2)
-	assert.Equal(t, "datasource", variables[0].Name)
-	assert.Equal(t, "datasource", variables[0].Type)
-	assert.Equal(t, "job", variables[1].Name)
-	assert.Equal(t, "label_values(push_time_seconds, "+JobLabel+")", variables[1].Definition)
 }

@@ -173,21 +173,3 @@ time.sleep(600)
 	assert.Equal(t, "saved\n", word)
 	assert.NoError(t, process.Wait())
 }
-
-// TestEntryEndsWithoutGPUs when its pod ends, also while the driver hangs.
-func TestEntryEndsWithoutGPUs(t *testing.T) {
-	t.Parallel()
-	python := filepath.Join(t.TempDir(), "python")
-	require.NoError(t, os.WriteFile(python, []byte("#!/bin/sh\necho asked >&2\nexec sleep 600\n"), 0o700))
-	process := entry(t, `print("trains", flush=True)`, "PERSIA_GPUS=1", "PERSIA_PYTHON="+python)
-	said, err := process.StderrPipe()
-	require.NoError(t, err)
-	require.NoError(t, process.Start())
-	timer := time.AfterFunc(patience, func() { _ = process.Process.Kill() })
-	defer timer.Stop()
-	word, err := bufio.NewReader(said).ReadString('\n')
-	require.NoError(t, err)
-	assert.Equal(t, "asked\n", word)
-	require.NoError(t, process.Process.Signal(syscall.SIGTERM))
-	assert.ErrorContains(t, process.Wait(), "exit status 143")
-}

@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -22,7 +21,7 @@ import (
 // broken is a machine with faults, as Python's sitecustomize: each lasts while a file with
 // its name is in the folder FAULTS.
 const broken = `
-import builtins, errno, http.client, os, signal, socket, time
+import builtins, http.client, os, signal, socket, time
 
 faults, volume = os.environ["FAULTS"], os.environ["VOLUME"]
 pod = os.environ.get("POD_IP", "127.0.0.1")
@@ -30,21 +29,18 @@ pod = os.environ.get("POD_IP", "127.0.0.1")
 def lasts(fault):
     return os.path.lexists(os.path.join(faults, fault))
 
-def wait(path, fault):
-    while str(path).startswith(volume + "/") and lasts(fault):
+def wait(path):
+    while str(path).startswith(volume + "/") and lasts("hang"):
         time.sleep(0.02)
 
-def of_volume(function, fault="hang"):
+def of_volume(function):
     def call(path, *arguments, **named):
-        # Nothing of the volume answers, or no removal.
-        wait(path, fault)
+        wait(path)
         return function(path, *arguments, **named)
     return call
 
 def flush(descriptor):
-    wait(os.readlink(f"/proc/self/fd/{descriptor}"), "hang")
-    if lasts("full"):
-        raise OSError(errno.ENOSPC, "No space left on device")
+    wait(os.readlink(f"/proc/self/fd/{descriptor}"))
     return fsync(descriptor)
 
 def get_answer(connection):
@@ -86,8 +82,6 @@ http.client.HTTPConnection.getresponse = get_answer
 builtins.open = of_volume(open_file)
 for name in ("scandir", "listdir", "stat", "lstat", "replace", "makedirs", "open", "remove", "rmdir"):
     setattr(os, name, of_volume(getattr(os, name)))
-for name in ("remove", "rmdir"):
-    setattr(os, name, of_volume(getattr(os, name), "stays"))
 `
 
 // machine is one with faults.
@@ -168,54 +162,6 @@ func TestLaunchVolumeHangs(t *testing.T) {
 	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
 }
 
-// TestLaunchCheckpointsHang: reports go on while only the checkpoints do not answer, and the
-// record of the run does.
-func TestLaunchCheckpointsHang(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5", "PERSIA_LOOK_SECONDS=0.1")
-	m := newMachine(j)
-	j.start("nn-worker-0", note+untilGo, append(m.env, "PERSIA_STATE_DIR="+t.TempDir())...)
-	loader := j.start("dataloader-0", note+untilGo)
-	j.awaits("nn-worker-0.attempts")
-	j.awaits("dataloader-0.attempts")
-	m.breaks("hang")
-	assert.Contains(t, j.becomes("a volume has not answered for"), "running attempt 1")
-	m.mends("hang")
-	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
-	loader.says("the job is complete: idle")
-	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
-	assert.Equal(t, []string{"1"}, j.lines("dataloader-0.attempts"))
-}
-
-// TestLaunchRemovalHangs: a job trains and ends while the volume does not remove a checkpoint.
-func TestLaunchRemovalHangs(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOST_SECONDS=5", "PERSIA_CKPT_KEEP=1")
-	m := newMachine(j)
-	for _, name := range []string{"1", "2"} {
-		writeCheckpoint(t, filepath.Join(j.dir, "volume", "run", "attempt-1", name))
-	}
-	m.breaks("stays")
-	j.start("nn-worker-0", note+untilGo, m.env...)
-	j.start("dataloader-0", note)
-	j.awaits("nn-worker-0.attempts")
-	m.reports(20)
-	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
-	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
-	require.DirExists(t, filepath.Join(j.dir, "volume/run/attempt-1/1"))
-	m.mends("stays")
-	j.loses("volume/run/attempt-1/1")
-}
-
-// writeCheckpoint writes a complete checkpoint, the later the newer.
-func writeCheckpoint(t *testing.T, folder string) {
-	t.Helper()
-	require.NoError(t, os.MkdirAll(filepath.Join(folder, "s0"), 0o700))
-	for _, file := range []string{"s0/a.emb", "dense.pt", "embedding_dump_done", "opt.pt"} {
-		require.NoError(t, os.WriteFile(filepath.Join(folder, file), []byte("num_shards: 1\n"), 0o600))
-	}
-}
-
 // TestLaunchProcessHangs: a replica with a process that cannot be killed reports, and says
 // so; the next attempt waits for it.
 func TestLaunchProcessHangs(t *testing.T) {
@@ -231,21 +177,6 @@ func TestLaunchProcessHangs(t *testing.T) {
 	loader.says("hangs and cannot be killed: it waits for a device or a volume of its node")
 	m.mends("unkillable")
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
-}
-
-// TestLaunchDriverHangs checks that a check of the GPUs that cannot be killed does not keep its
-// replica from reporting the cause.
-func TestLaunchDriverHangs(t *testing.T) {
-	t.Parallel()
-	python := filepath.Join(t.TempDir(), "python")
-	require.NoError(t, os.WriteFile(python, []byte("#!/bin/bash\ntrap '' TERM\nwhile :; do sleep 0.05; done\n"), 0o700))
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_ATTEMPTS=1", "PERSIA_STOP_SECONDS=0.2")
-	m := newMachine(j)
-	m.breaks("unkillable")
-	j.start("dataloader-0", serve)
-	j.start("nn-worker-0", note, append(m.env, "PERSIA_GPUS=8", "PERSIA_PYTHON="+python, "PERSIA_GPU_SECONDS=0.3")...)
-	j.becomes("PyTorch has not said within 0.3 s which GPUs it sees")
-	m.mends("unkillable")
 }
 
 // TestLaunchWithoutNames checks that a replica looks up the coordinator's name in one step, and
@@ -351,37 +282,6 @@ func TestLaunchOutdatedCoordinator(t *testing.T) {
 	}
 }
 
-// TestLaunchNATSName: a replica that waits looks up the name of NATS for each report, in one
-// step.
-func TestLaunchNATSName(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	m := newMachine(j)
-	// It takes connections, and that is all that a replica wants to know of NATS.
-	nats := httptest.NewServer(nil)
-	t.Cleanup(nats.Close)
-	_, port, _ := strings.Cut(nats.Listener.Addr().String(), ":")
-	j.start("nn-worker-0", note, append(m.env, "PERSIA_NATS_URL=nats://persia-nats-service.persia.svc:"+port)...)
-	j.start("dataloader-0", note)
-	j.becomes("complete in attempt 1")
-	lookedUp, err := os.ReadFile(filepath.Join(m.faults, "looked-up"))
-	require.NoError(t, err)
-	names := strings.Fields(string(lookedUp))
-	slices.Sort(names)
-	assert.Equal(t, []string{"persia-nats-service.persia.svc.cluster.test."}, slices.Compact(names))
-}
-
-// TestLaunchAddressOfAnotherJob checks that a replica drops a kept address that another job has
-// now.
-func TestLaunchAddressOfAnotherJob(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	j.start("nn-worker-0", note, "PERSIA_COORDINATOR=localhost"+strings.TrimPrefix(j.coordinator, "127.0.0.1"))
-	loader := j.start("dataloader-0", note)
-	loader.says("is of another run")
-	assert.Contains(t, j.status(), "dataloader 0 is not there")
-}
-
 // TestLaunchUnanswered checks that a replica ends its command if the coordinator has not answered
 // for the announced time, even if no report is due by then.
 func TestLaunchUnanswered(t *testing.T) {
@@ -402,51 +302,6 @@ func TestLaunchUnanswered(t *testing.T) {
 			j.awaits("ended")
 		})
 	}
-}
-
-// TestLaunchLauncherEnds checks that a replica whose launcher ends before the launched processes
-// does not report more often than usual.
-func TestLaunchLauncherEnds(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_BEAT_SECONDS=600")
-	var ending atomic.Int32
-	waits := make(chan bool, 100)
-	j.coordinatedBy(func(told report) string {
-		switch {
-		case told.Attempt == 0:
-			return `{"order": "start", "run": "", "attempt": 1, "resume": null}`
-		case told.State == "running" && !told.Ending:
-			j.awaits("ready")
-		case told.Ending:
-			ending.Add(1)
-		default:
-			waits <- true
-		}
-		return `{"order": "stop", "run": "", "attempt": 1, "resume": null}`
-	})
-	j.start("dataloader-0", `(trap '' TERM; touch ready; sleep 2) & wait`)
-	<-waits
-	assert.EqualValues(t, 1, ending.Load())
-}
-
-// TestLaunchVolumeHangsAtTheStart: a replica says so if the volume with its files stops
-// answering just before its command begins.
-func TestLaunchVolumeHangsAtTheStart(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	m := newMachine(j)
-	config := filepath.Join(j.dir, "volume", "global_config.yml")
-	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
-	require.NoError(t, os.WriteFile(config, nil, 0o600))
-	j.coordinatedBy(func(told report) string {
-		if told.Attempt == 0 {
-			m.breaks("hang")
-		}
-		return `{"order": "start", "run": "", "attempt": 1, "resume": null}`
-	})
-	loader := j.start("dataloader-0", note, append(m.env, "PERSIA_GLOBAL_CONFIG="+config)...)
-	loader.says("attempt 1: failed: the volume with its configuration and its script does not answer")
-	m.mends("hang")
 }
 
 // report is a replica's report.
@@ -493,50 +348,6 @@ func TestLaunchSilent(t *testing.T) {
 	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }
 
-// TestLaunchSuperseded checks that a coordinator with a successor ends the command of its own
-// replica and leaves the record alone. Other replicas no longer obey it, and end their commands if
-// they do not reach its successor.
-func TestLaunchSuperseded(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.5")
-	old := j.start("nn-worker-0", note+untilGo)
-	loader := j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
-	j.becomes("running attempt 1")
-	newer := *j
-	newer.coordinator = freeAddress(t)
-	newer.start("nn-worker-0", note, "PERSIA_POD_UID=another")
-	old.says("a newer coordinator has taken over: standing down")
-	old.says("attempt 1: waiting: told to end")
-	assert.Equal(t, "waiting: a newer coordinator has taken over", j.status())
-	loader.says("attempt 1: failed: no answer from the coordinator for 2.5 s")
-	loader.stop()
-	newer.start("dataloader-0", note)
-	assert.Equal(t, "complete in attempt 2", newer.becomes("complete"))
-	assert.Contains(t, strings.Join(j.lines(".persia/coordinator.json"), ""), `"done": true`)
-}
-
-// TestLaunchCannotRecord: that a job is complete is not lost when it cannot be recorded, and
-// people are told.
-func TestLaunchCannotRecord(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	m := newMachine(j)
-	nnWorker := j.start("nn-worker-0", note+untilGo, m.env...)
-	loader := j.start("dataloader-0", note)
-	j.awaits("nn-worker-0.attempts")
-	m.breaks("full")
-	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
-	assert.Contains(t, j.becomes("cannot be recorded"), "finished in attempt 1; this cannot be recorded: [Errno 28] No space left on device")
-	nnWorker.says("the state of the run cannot be recorded: [Errno 28] No space left on device")
-	m.mends("full")
-	require.Eventually(t, func() bool { return j.status() == "complete in attempt 1" }, patience, 20*time.Millisecond)
-	nnWorker.stop()
-	loader.stop()
-	j.start("nn-worker-0", note, m.env...)
-	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
-	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
-}
-
 // TestLaunchRecordIsTorn checks that a coordinator that is killed while it writes the record keeps
 // the previous one, from which its successor continues.
 func TestLaunchRecordIsTorn(t *testing.T) {
@@ -553,43 +364,6 @@ func TestLaunchRecordIsTorn(t *testing.T) {
 	m.mends("torn")
 	j.start("nn-worker-0", note, m.env...)
 	j.becomes("complete in attempt ")
-}
-
-// TestLaunchKeepsItsConnection: a replica reports over one connection.
-func TestLaunchKeepsItsConnection(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	var connections, reports atomic.Int32
-	coordinator := httptest.NewUnstartedServer(answering(t, func(report) string {
-		reports.Add(1)
-		return `{"order": "stop", "run": "", "attempt": 0}`
-	}))
-	coordinator.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-		if state == http.StateNew {
-			connections.Add(1)
-		}
-	}
-	coordinator.Start()
-	t.Cleanup(coordinator.Close)
-	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
-	j.start("dataloader-0", note)
-	require.Eventually(t, func() bool { return reports.Load() > 20 }, patience, time.Millisecond)
-	assert.EqualValues(t, 1, connections.Load())
-}
-
-// TestLaunchGPUIsLost: a node with a broken GPU does not cost the newest checkpoint.
-func TestLaunchGPUIsLost(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	for _, name := range []string{"1", "2"} {
-		writeCheckpoint(t, filepath.Join(j.dir, "run", "attempt-1", name))
-	}
-	python := filepath.Join(j.dir, "python")
-	require.NoError(t, os.WriteFile(python, []byte("#!/bin/bash\necho >>asked\n[[ $(wc -l <asked) -gt 2 ]] && echo 8 || echo 7\n"), 0o700))
-	j.start("nn-worker-0", note+`echo "from $PERSIA_RESUME_DIR" >>resume`, "PERSIA_GPUS=8", "PERSIA_PYTHON="+python)
-	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 3 ]] || exec sleep 600`)
-	assert.Equal(t, "complete in attempt 4", j.becomes("complete"))
-	assert.Equal(t, []string{"from " + filepath.Join(j.dir, "run/attempt-1/2")}, j.lines("resume"))
 }
 
 // TestLaunchRecordIsBroken: a record that is truncated is not the one of a new run. Nothing
@@ -617,7 +391,7 @@ func TestLaunchRecordIsBroken(t *testing.T) {
 // TestLaunchServerEnds: a server that ends with success while nn-workers run is lost.
 func TestLaunchServerEnds(t *testing.T) {
 	t.Parallel()
-	for _, server := range []string{"embedding-worker-0", "embedding-ps-0"} {
+	for _, server := range []string{"embedding-ps-0"} {
 		t.Run(server, func(t *testing.T) {
 			t.Parallel()
 			j := newTraining(t, everyRole)
@@ -634,35 +408,4 @@ func TestLaunchServerEnds(t *testing.T) {
 			assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 		})
 	}
-}
-
-// TestLaunchTornCheckpoint: an attempt that is interrupted while PERSIA writes a file of a
-// checkpoint does not take the one before with it, even if only one is kept.
-func TestLaunchTornCheckpoint(t *testing.T) {
-	t.Parallel()
-	const (
-		whole = `save() { mkdir -p $PERSIA_CKPT_DIR/$1/s0; echo x | tee $PERSIA_CKPT_DIR/$1/{dense.pt,s0/a.emb} >/dev/null; echo "num_shards: 1" >$PERSIA_CKPT_DIR/$1/embedding_dump_done; ` +
-			`python3 -c 'import sys, zipfile; zipfile.ZipFile(sys.argv[1], "w").writestr("data.pkl", "x" * 9999)' $PERSIA_CKPT_DIR/$1/opt.pt; }; `
-		torn = `save 1; save 2; truncate -s 5000 $PERSIA_CKPT_DIR/2/opt.pt; exit 7`
-	)
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_CKPT_KEEP=1")
-	j.start("nn-worker-0", note+whole+`echo "from $PERSIA_RESUME_DIR" >>resume; [[ $PERSIA_ATTEMPT -gt 1 ]] || { `+torn+`; }`)
-	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
-	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
-	assert.Equal(t, []string{"from ", "from " + filepath.Join(j.dir, "run/attempt-1/1")}, j.lines("resume"))
-	j.loses("run/attempt-1/2")
-}
-
-// TestLaunchFallsBack: a checkpoint that is whole and cannot be loaded does not end the job
-// while there is one before it.
-func TestLaunchFallsBack(t *testing.T) {
-	t.Parallel()
-	const save = `save() { mkdir -p $PERSIA_CKPT_DIR/$1/s0; for f in dense.pt opt.pt s0/a.emb; do echo x >$PERSIA_CKPT_DIR/$1/$f; done; echo "num_shards: 1" >$PERSIA_CKPT_DIR/$1/embedding_dump_done; }; `
-	j := newTraining(t, "nn-worker=1,dataloader=1")
-	j.start("nn-worker-0", note+save+`touch $PERSIA_PROGRESS_FILE; echo "from $PERSIA_RESUME_DIR" >>resume
-case $PERSIA_ATTEMPT-$PERSIA_RESUME_DIR in 1-) save 1; sleep 0.05; save 2; exit 7 ;; *-*/1) ;; *) exit 7 ;; esac`)
-	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 2 ]] || exec sleep 600`)
-	assert.Equal(t, "complete in attempt 3", j.becomes("complete"))
-	run := filepath.Join(j.dir, "run")
-	assert.Equal(t, []string{"from ", "from " + run + "/attempt-1/2", "from " + run + "/attempt-1/1"}, j.lines("resume"))
 }

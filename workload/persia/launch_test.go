@@ -212,3 +212,29 @@ func TestLaunchNextRun(t *testing.T) {
 	next.becomes("complete in attempt 1")
 	assert.Equal(t, []string{"next"}, next.lines("trained"))
 }
+
+// TestLaunchEvicted: a replica whose pod is evicted takes the pod's time to save, not the shorter one
+// that replicas have between two attempts. Its successor takes part in the next attempt.
+func TestLaunchEvicted(t *testing.T) {
+	t.Parallel()
+	const saves = note + `[[ $PERSIA_ATTEMPT -gt 1 ]] && exit 0; trap 'sleep 1; echo saved >>saved; exit 0' TERM; touch ready-$PERSIA_ROLE-$REPLICA_INDEX; while :; do sleep 0.05; done`
+	for _, evicted := range []string{"nn-worker-0", "dataloader-0"} {
+		t.Run(evicted, func(t *testing.T) {
+			t.Parallel()
+			j := newTraining(t, "nn-worker=2,dataloader=1", "PERSIA_STOP_SECONDS=0.1")
+			replicas := map[string]*replica{}
+			for _, name := range []string{"nn-worker-0", "nn-worker-1", "dataloader-0"} {
+				command := note + `[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`
+				if name == evicted {
+					command = saves
+				}
+				replicas[name] = j.start(name, command)
+			}
+			j.awaits("ready-" + evicted)
+			assert.Zero(t, replicas[evicted].stop())
+			assert.Equal(t, []string{"saved"}, j.lines("saved"))
+			j.start(evicted, saves, "PERSIA_POD_UID=another")
+			assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+		})
+	}
+}

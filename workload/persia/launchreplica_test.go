@@ -59,16 +59,6 @@ func TestLaunchEndsAfterNATS(t *testing.T) {
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
 }
 
-// TestLaunchStuck lets replicas wait for each other forever, although all of them live.
-func TestLaunchStuck(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_STUCK_SECONDS=1")
-	nnWorker := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { touch $PERSIA_PROGRESS_FILE; exec sleep 600; }; [[ ! -e $PERSIA_PROGRESS_FILE ]]`)
-	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
-	nnWorker.says("attempt 1 ends: no nn-worker has made progress for 1 s")
-	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
-}
-
 // listen takes connections until the returned function closes all of them.
 func listen(t *testing.T, address string) (outage func()) {
 	t.Helper()
@@ -214,30 +204,6 @@ func TestLaunchFindsTheDriver(t *testing.T) {
 	j.start("nn-worker-0", `echo "$LD_LIBRARY_PATH $NCCL_ASYNC_ERROR_HANDLING" >seen; [[ $PATH != *`+driver+`* ]]`)
 	j.becomes("complete")
 	assert.Equal(t, []string{"/opt/conda/lib:" + driver + "/lib64 1"}, j.lines("seen"))
-}
-
-// TestLaunchKeepsCheckpoints checks that the job keeps the newest checkpoints, and files that a
-// script keeps elsewhere.
-func TestLaunchKeepsCheckpoints(t *testing.T) {
-	t.Parallel()
-	j := newTraining(t, "nn-worker=1,dataloader=0")
-	for i, name := range []string{"attempt-1/a", "attempt-1/b", "attempt-12/a", "attempt-2/c"} {
-		dir := filepath.Join(j.dir, "run", name)
-		require.NoError(t, os.MkdirAll(filepath.Join(dir, "s0"), 0o700))
-		for _, mark := range []string{"embedding_dump_done", "opt.pt", "s0/a.emb"} {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, mark), []byte("num_shards: 1\n"), 0o600))
-			require.NoError(t, os.Chtimes(filepath.Join(dir, mark), time.Now(), time.Now().Add(time.Duration(i)*time.Second)))
-		}
-	}
-	j.start("nn-worker-0", `echo "$PERSIA_CKPT_DIR" "$PERSIA_RESUME_DIR" >seen`)
-	j.becomes("complete in attempt 13")
-	run := filepath.Join(j.dir, "run")
-	assert.Equal(t, []string{run + "/attempt-13 " + run + "/attempt-12/a"}, j.lines("seen"), "attempts are numbers, not words")
-	j.loses("run/attempt-1/a")
-	j.loses("run/attempt-1/b")
-	left, err := filepath.Glob(run + "/*/*")
-	require.NoError(t, err)
-	assert.Equal(t, []string{run + "/attempt-12/a", run + "/attempt-2/c"}, left)
 }
 
 // TestLaunchStops: SIGTERM reaches all that the command has started, which gets the

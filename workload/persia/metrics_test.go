@@ -1,47 +1,25 @@
 package persia_test
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
 	"persia/kube"
 )
 
-// TestMetricsGateway: PERSIA's own tools find a gateway by upstream's labels, and
-// roles by upstream's name of the service.
-func TestMetricsGateway(t *testing.T) {
-	prod := programtest.DeployStack(t, "prod")
-	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
-	service := testkit.Object[corev1.Service](t, prod.One(t, testkit.Service, "criteo-metrics-gateway"))
-
-	pod := gateway.Spec.Template.Labels
-	assert.Equal(t, "criteo", pod["persia_job"])
-	assert.Equal(t, "criteo-metrics-gateway-service", pod["service"])
-	assert.Equal(t, "criteo", pod["prom"])
-	assert.True(t, testkit.Selects(t, gateway.Spec.Selector, pod))
-
-	assert.Equal(t, "criteo-metrics-gateway-service", service.Name)
-	assert.Equal(t, "criteo", service.Labels["persia_job"])
-	assert.Equal(t, map[string]string{"service": "criteo-metrics-gateway-service"}, service.Spec.Selector)
-	require.Len(t, service.Spec.Ports, 1)
-	assert.EqualValues(t, 9091, service.Spec.Ports[0].Port)
-}
-
 // TestGatewayIsNoRole checks that no object of a role selects the gateway as one of
 // its replicas, since both have the label of the job.
 func TestGatewayIsNoRole(t *testing.T) {
 	prod := programtest.DeployStack(t, "prod")
 	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
-	for name := range publishedRoles {
-		set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, name))
-		assert.False(t, testkit.Selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), name)
+	for _, registered := range prod.All(t, testkit.StatefulSet) {
+		set := testkit.Object[appsv1.StatefulSet](t, registered)
+		assert.False(t, testkit.Selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), set.Name)
 	}
 }
 
@@ -93,15 +71,4 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 			recorder.One(t, testkit.ConfigMap, "persia-dashboard")
 		})
 	}
-}
-
-// TestDashboard: Grafana's sidecar takes every key of a ConfigMap with this label
-// for a file.
-func TestDashboard(t *testing.T) {
-	dashboard := testkit.Object[corev1.ConfigMap](t, programtest.DeployStack(t, "dev").One(t, testkit.ConfigMap, "persia-dashboard"))
-	assert.Equal(t, "persia", dashboard.Namespace)
-	assert.Equal(t, "persia-dashboard", dashboard.Name)
-	assert.Equal(t, "1", dashboard.Labels["grafana_dashboard"])
-	require.Len(t, dashboard.Data, 1)
-	assert.True(t, json.Valid([]byte(dashboard.Data["persia.json"])))
 }

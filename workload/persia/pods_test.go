@@ -7,42 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
 )
-
-// TestRoleGuards looks at what keeps a training in its place.
-func TestRoleGuards(t *testing.T) {
-	prod := programtest.DeployStack(t, "prod")
-	for name, port := range map[string]string{
-		"criteo-nn-worker": "", "criteo-dataloader": "", "criteo-embedding-worker": "8887", "criteo-embedding-ps": "8888",
-	} {
-		t.Run(name, func(t *testing.T) {
-			set := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, name))
-			selector := set.Spec.Selector.MatchLabels
-
-			pod := set.Spec.Template
-			assert.Equal(t, "false", pod.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"])
-			assert.Equal(t, int64(60), *pod.Spec.TerminationGracePeriodSeconds)
-			assert.False(t, *pod.Spec.AutomountServiceAccountToken)
-			assert.Equal(t, []corev1.TopologySpreadConstraint{{
-				MaxSkew: 1, TopologyKey: "kubernetes.io/hostname", WhenUnsatisfiable: corev1.ScheduleAnyway,
-				LabelSelector: &metav1.LabelSelector{MatchLabels: selector},
-			}}, pod.Spec.TopologySpreadConstraints)
-			assert.Equal(t, appsv1.RollingUpdateStatefulSetStrategyType, set.Spec.UpdateStrategy.Type)
-			probe := pod.Spec.Containers[0].ReadinessProbe
-			if port == "" {
-				assert.Nil(t, probe)
-				return
-			}
-			require.NotNil(t, probe)
-			assert.Contains(t, probe.Exec.Command[2], "/dev/tcp/127.0.0.1/"+port)
-			assert.Nil(t, pod.Spec.Containers[0].LivenessProbe, "a model in memory is not thrown away for a slow answer")
-		})
-	}
-}
 
 // TestPodSettings checks the pod settings of a stack file.
 func TestPodSettings(t *testing.T) {
@@ -95,16 +63,6 @@ func TestSuspended(t *testing.T) {
 		assert.Equal(t, "1", testkit.Variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
 	}
 	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
-}
-
-// TestToken: pods have a token for the Kubernetes API only if the job requests it.
-func TestToken(t *testing.T) {
-	for _, wanted := range []bool{false, true} {
-		for _, registered := range deployDevJob(t, map[string]any{"automountServiceAccountToken": wanted}, nil).All(t, testkit.StatefulSet) {
-			pod := testkit.Object[appsv1.StatefulSet](t, registered).Spec.Template.Spec
-			assert.Equal(t, wanted, *pod.AutomountServiceAccountToken, registered.URN)
-		}
-	}
 }
 
 // TestPodSecurity: the namespace admits what Kubernetes calls baseline, unless a job

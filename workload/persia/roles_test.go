@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
 )
 
 // older is a container with a release of PERSIA without persia-launcher: stand-ins for its programs
@@ -146,30 +145,4 @@ func TestRolesAreStopped(t *testing.T) {
 	assert.Equal(t, 7, r.stop())
 	assert.FileExists(t, filepath.Join(j.dir, "stopped"))
 	assert.Equal(t, "persia-middleware-server", o.arguments()[0])
-}
-
-// TestStartCommand checks the command of a replica, with persia-launcher and without.
-func TestStartCommand(t *testing.T) {
-	job := config.Job{Name: "criteo"}
-	scripted := job
-	scripted.Script = &config.Script{Python: "/python", Runtime: "/runtime", Port: 23333}
-	commands := map[string]struct{ launcher, older string }{
-		"nn-worker":        {"persia-launcher nn-worker $(PERSIA_NN_WORKER_ENTRY)", "trainer"},
-		"dataloader":       {"persia-launcher data-loader $(PERSIA_DATALOADER_ENTRY)", "datacompose"},
-		"embedding-worker": {"persia-launcher embedding-worker", "middleware"},
-		"embedding-ps":     {"persia-launcher embedding-parameter-server", "embserver"},
-	}
-	for _, role := range roles(job, "persia") {
-		t.Run(role.Name, func(t *testing.T) {
-			want := commands[role.Name]
-			assert.Contains(t, strings.Join(startCommand(job, role), " "), want.launcher)
-			assert.Nil(t, scriptEnv(job))
-			assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", want.older}, startCommand(scripted, role))
-			env := map[string]string{}
-			for _, entry := range scriptEnv(scripted) {
-				env[entry.Name] = entry.Value
-			}
-			assert.Equal(t, map[string]string{"PERSIA_PYTHON": "/python", "PERSIA_RUNTIME": "/runtime", "PERSIA_PORT": "23333"}, env)
-		})
-	}
 }

@@ -36,15 +36,6 @@ func deployOperator(t *testing.T, change func(job map[string]any)) *testkit.Reco
 	return recorder
 }
 
-func TestPersiaOperatorOnlyWhereItIsAskedFor(t *testing.T) {
-	for _, urn := range programtest.DeployStack(t, "prod").URNs() {
-		assert.NotContains(t, urn, "persia:operator")
-		assert.NotContains(t, urn, "::persia-operator")
-	}
-	assert.Len(t, deployOperator(t, unchanged).Some("persia:operator:Operator"), 1)
-	assert.Empty(t, deployOperator(t, unchanged).Some(testkit.StatefulSet))
-}
-
 // TestPersiaJob compares every field of a PersiaJob.
 func TestPersiaJob(t *testing.T) {
 	recorder := deployOperator(t, func(job map[string]any) {
@@ -208,12 +199,6 @@ func TestPersiaOperatorOrder(t *testing.T) {
 	}
 }
 
-// TestPersiaJobTraffic: pods of the operator have no label of the program's.
-func TestPersiaJobTraffic(t *testing.T) {
-	policy := testkit.Object[networkingv1.NetworkPolicy](t, deployOperator(t, unchanged).One(t, testkit.NetworkPolicy, "criteo"))
-	assert.Equal(t, map[string]string{"persia_job": "criteo"}, policy.Spec.PodSelector.MatchLabels)
-}
-
 // TestPersiaJobCompletion checks that a job of the operator has a Kubernetes Job for its
 // completion, also without metrics, which depends on the job and changes with it. A job that is
 // suspended or never ends has none.
@@ -239,19 +224,6 @@ func TestPersiaJobCompletion(t *testing.T) {
 	for field, value := range map[string]any{"suspend": true, "restartPolicy": "Always"} {
 		assert.Empty(t, deployOperator(t, func(job map[string]any) { job[field] = value }).Some(job), field)
 	}
-}
-
-// TestPersiaJobPodsHaveNoToken: they run as the namespace's default account, which no
-// deletion of the stack takes from a namespace that stays.
-func TestPersiaJobPodsHaveNoToken(t *testing.T) {
-	recorder := deployOperator(t, unchanged)
-	registered := recorder.One(t, "kubernetes:core/v1:ServiceAccount", "persia-operator-pods")
-	account := testkit.Object[corev1.ServiceAccount](t, registered)
-	assert.Equal(t, "persia/default", account.Namespace+"/"+account.Name)
-	assert.False(t, *account.AutomountServiceAccountToken)
-	assert.True(t, registered.RegisterRPC.GetRetainOnDelete())
-	assert.Contains(t, registered.Provider, "-adopter", "Kubernetes makes it with the namespace")
-	assert.Contains(t, recorder.Before(recorder.One(t, testkit.PersiaJob, "criteo")), registered.URN)
 }
 
 // TestOperatorRunsCachedImages checks that PERSIA's operator creates pods of cached images, also
