@@ -84,7 +84,7 @@ lint: $(LINTERS) ## Check formatting, Go, Python, and workflows.
 	go tool actionlint
 	$(LINTERS)/bin/zizmor --quiet --offline --min-severity medium .github
 	$(LINTERS)/bin/ruff check
-	$(LINTERS)/bin/mypy workload/persia/*.py workload/persia/operator/complete.py workload/queue/provisioner.py
+	$(LINTERS)/bin/mypy workload/persia/*.py workload/queue/provisioner.py
 
 $(LINTERS): scripts/linters.txt
 	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $<

@@ -16,12 +16,15 @@ type Custom[Spec any] struct {
 }
 
 // DeepCopyObject copies the object, as [runtime.Object] requires.
-func (c *Custom[Spec]) DeepCopyObject() runtime.Object {
-	text, err := json.Marshal(c)
+func (c *Custom[Spec]) DeepCopyObject() runtime.Object { return Copy(c) }
+
+// Copy copies an object that is plain data.
+func Copy[T any](object *T) *T {
+	text, err := json.Marshal(object)
 	if err != nil {
-		panic(err) // a spec is plain data
+		panic(err)
 	}
-	copied := &Custom[Spec]{}
+	copied := new(T)
 	if err := json.Unmarshal(text, copied); err != nil {
 		panic(err) // it was written by the line above
 	}

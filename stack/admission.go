@@ -9,13 +9,12 @@ import (
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
-	"persia/workload/persia/operator"
 	"persia/workload/queue"
 )
 
 // newPolicies registers the admission policies of the stack's namespaces.
 func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.ResourceOption) (*admission.Policies, error) {
-	jobs := []string{persia.NamespaceName, nats.Namespace, operator.Namespace}
+	jobs := []string{persia.NamespaceName, nats.Namespace, persia.OperatorNamespace}
 	if cfg.InstallsJobSet() {
 		jobs = append(jobs, queue.JobSetNamespace)
 	}

@@ -13,7 +13,6 @@ import (
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/persia"
-	"persia/workload/persia/operator"
 	"persia/workload/queue"
 )
 
@@ -43,7 +42,7 @@ func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster
 	if !cfg.UsesOperator() {
 		return nil, nil
 	}
-	registered, err := operator.NewOperator(ctx, "persia-operator", operator.OperatorArgs{
+	registered, err := persia.NewOperator(ctx, "persia-operator", persia.OperatorArgs{
 		Image:        cfg.Operator.Image,
 		Images:       cfg.Images,
 		Placement:    placement(cfg, cfg.SystemPoolName()),
@@ -92,17 +91,9 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 			args.Stack, args.ServiceAccount = stackid.Of(ctx).String(), stackid.Of(ctx).ServiceAccount(job.Name)
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
 		case config.EngineOperator:
-			jobs[job.Name], err = operator.NewJob(ctx, job.Name, operator.JobArgs{
-				Job:             job,
-				Image:           cfg.Operator.Image,
-				Images:          cfg.Images,
-				Namespace:       persia.NamespaceName,
-				Broker:          broker,
-				Claims:          claimsOf(cfg),
-				SystemPlacement: placement(cfg, cfg.SystemPoolName()),
-				// Nothing starts its pods again, so they come after all servers.
-				Needs: slices.Concat(needs, brokers[i].Ready),
-			}, inCluster)
+			// Nothing starts its pods again, so they come after all servers.
+			args := jobArgs(cfg, job, broker, slices.Concat(needs, brokers[i].Ready))
+			jobs[job.Name], err = persia.NewOperatedJob(ctx, job.Name, args, inCluster)
 		}
 		if err != nil {
 			return nil, err
@@ -113,11 +104,12 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 
 func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
 	return persia.JobArgs{
-		Job:       job,
-		Images:    cfg.Images,
-		Namespace: persia.NamespaceName,
-		Broker:    broker,
-		Claims:    claimsOf(cfg),
+		Job:           job,
+		Images:        cfg.Images,
+		OperatorImage: cfg.Operator.Image,
+		Namespace:     persia.NamespaceName,
+		Broker:        broker,
+		Claims:        claimsOf(cfg),
 		PodAnnotations: func(role config.Kind) map[string]string {
 			annotations := map[string]string{}
 			if sidecar, ok := job.GCSFuseSidecar(role); ok {

@@ -14,7 +14,7 @@ import (
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 )
 
 // upstreamRoles are the roles of a PersiaJob, and the pods that PERSIA's operator

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 )
 
 var persiaJobs = schema.GroupVersionResource{Group: persiav1.Group, Version: persiav1.Version, Resource: persiav1.Plural}

@@ -21,7 +21,7 @@ import (
 
 	"persia/config"
 	"persia/gcp"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 	"persia/workload/queue"
 )
 

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/infra/gke"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 )
 
 // inState returns an object as the state of a stack has it.

@@ -25,7 +25,7 @@ import (
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 	"persia/workload/queue"
 )
 

@@ -47,25 +47,13 @@ type Agents struct {
 // NewAgents registers the agents.
 func NewAgents(ctx *pulumi.Context, name string, args AgentsArgs, opts ...pulumi.ResourceOption) (*Agents, error) {
 	component := &Agents{Object: daemonSet(args)}
-	if err := ctx.RegisterComponentResource("persia:pedl:Agents", name, component, opts...); err != nil {
-		return nil, err
-	}
-	policy, err := kube.Register(ctx, name, agentPolicy(), kube.Child(component, args.Needs))
-	if err != nil {
-		return nil, err
-	}
-	address, err := kube.RegisterWith(ctx, name, &corev1.ConfigMap{
+	objects := kube.NewComponent(ctx, "persia:pedl:Agents", name, component, opts...)
+	policy := objects.Add(name, agentPolicy(), args.Needs)
+	address := objects.AddWith(name, &corev1.ConfigMap{
 		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
-	}, kube.Later{"data." + masterAddressKey: args.MasterIP}, kube.Child(component, []pulumi.CustomResource{policy}))
-	if err != nil {
-		return nil, err
-	}
-	if _, err := kube.RegisterWith(ctx, name, component.Object, kube.Later{
-		"spec.template.metadata.annotations." + versionAnnotation: address.Version(),
-	}, kube.Child(component, []pulumi.CustomResource{address})); err != nil {
-		return nil, err
-	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	}, kube.Later{"data." + masterAddressKey: args.MasterIP}, kube.Needs(policy))
+	objects.AddWith(name, component.Object, restartedBy(address), kube.Needs(address))
+	return component, objects.End()
 }
 
 func daemonSet(args AgentsArgs) *appsv1.DaemonSet {

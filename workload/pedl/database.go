@@ -59,52 +59,30 @@ type Database struct {
 // NewDatabase registers PostgreSQL.
 func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pulumi.ResourceOption) (*Database, error) {
 	component := &Database{}
-	if err := ctx.RegisterComponentResource("persia:pedl:Database", name, component, opts...); err != nil {
-		return nil, err
-	}
-	policy, err := kube.Register(ctx, name, databasePolicy(args.PostgreSQL.Service), kube.Child(component, args.Needs))
-	if err != nil {
-		return nil, err
-	}
-	child := kube.Child(component, []pulumi.CustomResource{policy})
-	secret, err := kube.Register(ctx, name, passwordSecret(args.PostgreSQL), child)
-	if err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:pedl:Database", name, component, opts...)
+	policy := kube.Needs(objects.Add(name, databasePolicy(args.PostgreSQL.Service), args.Needs))
 	configuration, set := settingsMap(args.PostgreSQL), statefulSet(args)
 	component.Objects = []any{set, configuration}
-	settings, err := kube.Register(ctx, name, configuration, child)
-	if err != nil {
-		return nil, err
-	}
-	needs := []pulumi.CustomResource{secret, settings}
+	settings := objects.Add(name, configuration, policy)
+	needs := kube.Needs(settings, objects.Add(name, passwordSecret(args.PostgreSQL), policy))
 	for _, service := range []*corev1.Service{databaseService(args.PostgreSQL.Service), headlessService()} {
-		registered, err := kube.Register(ctx, service.Name, service, child)
-		if err != nil {
-			return nil, err
-		}
-		needs = append(needs, registered)
+		needs = append(needs, objects.Add(service.Name, service, policy))
 	}
 	if args.PostgreSQL.Persistence.StorageClass != "" {
 		// The class would delete the data along with its claim.
-		claim, err := kube.Register(ctx, name, classClaim(args.PostgreSQL.Persistence), append(kept(args.Adopter), child)...)
-		if err != nil {
-			return nil, err
-		}
-		needs = append(needs, claim)
+		needs = append(needs, objects.Add(name, classClaim(args.PostgreSQL.Persistence), policy, kept(args.Adopter)...))
 	}
-	component.Server, err = kube.RegisterWith(ctx, name, set, kube.Later{
-		"spec.template.metadata.annotations." + versionAnnotation: settings.Version(),
-	}, kube.Child(component, needs), kube.WorkloadTimeouts())
-	if err != nil {
-		return nil, err
-	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	component.Server = objects.AddWith(name, set, restartedBy(settings), needs, kube.WorkloadTimeouts())
+	return component, objects.End()
 }
 
 // versionAnnotation of a pod is the version of the object that it is configured by:
 // with another one it starts again.
 const versionAnnotation = "configuration-version"
+
+func restartedBy(configuration *kube.Object) kube.Later {
+	return kube.Later{"spec.template.metadata.annotations." + versionAnnotation: configuration.Version()}
+}
 
 func passwordSecret(postgreSQL config.PostgreSQL) *corev1.Secret {
 	return &corev1.Secret{

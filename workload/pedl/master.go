@@ -53,34 +53,22 @@ type Master struct {
 // NewMaster registers the master, and the ways to it.
 func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi.ResourceOption) (*Master, error) {
 	master := &Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
-	if err := ctx.RegisterComponentResource("persia:pedl:Master", name, master, opts...); err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:pedl:Master", name, master, opts...)
 	database := connectionOf(args.PEDL.Postgres)
-	policy, err := kube.Register(ctx, name, masterPolicy(database), kube.Child(master, args.Needs))
-	if err != nil {
-		return nil, err
-	}
-	child := kube.Child(master, []pulumi.CustomResource{policy})
+	policy := kube.Needs(objects.Add(name, masterPolicy(database), args.Needs))
 	configuration, server := &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
 		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
 	}, deployment(args)
 	master.Objects = []any{server, configuration}
-	secret, err := kube.Register(ctx, name+"-config", configuration, child)
-	if err != nil {
-		return nil, err
+	secret := objects.Add(name+"-config", configuration, policy)
+	master.Server = objects.AddWith(name, server, restartedBy(secret), kube.Needs(secret), kube.WorkloadTimeouts())
+	service := objects.Add(name, masterService(args.PEDL.Service), policy)
+	master.ClusterIP = service.Spec.MapIndex(pulumi.String("clusterIP"))
+	if args.PEDL.Ingress.Enabled {
+		objects.Add(name, masterIngress(args.PEDL), kube.Needs(service))
 	}
-	master.Server, err = kube.RegisterWith(ctx, name, server, kube.Later{
-		"spec.template.metadata.annotations." + versionAnnotation: secret.Version(),
-	}, kube.Child(master, []pulumi.CustomResource{secret}), kube.WorkloadTimeouts())
-	if err != nil {
-		return nil, err
-	}
-	if err := registerWays(ctx, name, master, args.PEDL, child); err != nil {
-		return nil, err
-	}
-	return master, ctx.RegisterResourceOutputs(master, pulumi.Map{})
+	return master, objects.End()
 }
 
 func deployment(args MasterArgs) *appsv1.Deployment {

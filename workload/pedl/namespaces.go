@@ -48,29 +48,23 @@ type Namespaces struct {
 // their images with.
 func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts ...pulumi.ResourceOption) (*Namespaces, error) {
 	component := &Namespaces{}
-	if err := ctx.RegisterComponentResource("persia:pedl:Namespaces", name, component, opts...); err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:pedl:Namespaces", name, component, opts...)
 	for _, namespace := range []*corev1.Namespace{
 		{ObjectMeta: kube.Meta("", NamespaceName, kube.BaselinePodSecurity())},
 		// Agents mount the socket of Docker, a path of their node.
 		{ObjectMeta: kube.Meta("", AgentNamespaceName, kube.NoPodSecurity())},
 	} {
-		opts := []pulumi.ResourceOption{pulumi.Parent(component)}
+		var opts []pulumi.ResourceOption
 		if namespace.Name == NamespaceName {
-			opts = append(opts, kept(args.Adopter)...)
+			opts = kept(args.Adopter)
 		}
-		registered, err := kube.Register(ctx, namespace.Name, namespace, opts...)
-		if err != nil {
-			return nil, err
-		}
-		objects, err := fill(ctx, namespace.Name, args.Registry, kube.Child(component, []pulumi.CustomResource{registered}))
-		if err != nil {
-			return nil, err
-		}
-		component.Objects = append(component.Objects, objects...)
+		inNamespace := kube.Needs(objects.Add(namespace.Name, namespace, nil, opts...))
+		component.Objects = append(component.Objects,
+			objects.Add(namespace.Name+"-closed", closedPolicy(namespace.Name), inNamespace),
+			objects.Add(namespace.Name, serviceAccount(namespace.Name), inNamespace),
+			objects.Add(namespace.Name+"-registry", pullSecret(namespace.Name, args.Registry), inNamespace))
 	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	return component, objects.End()
 }
 
 // kept returns the options of a resource that outlives the stack and that the next stack takes
@@ -82,22 +76,12 @@ func kept(adopter pulumi.ProviderResource) []pulumi.ResourceOption {
 	return []pulumi.ResourceOption{pulumi.RetainOnDelete(true), pulumi.Provider(adopter)}
 }
 
-// fill registers the objects that every pod of a namespace needs.
-func fill(ctx *pulumi.Context, namespace string, registry config.PEDLRegistry, child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	policy, err := kube.Register(ctx, namespace+"-closed", closedPolicy(namespace), child)
-	if err != nil {
-		return nil, err
-	}
+func serviceAccount(namespace string) *corev1.ServiceAccount {
 	noToken := false
-	account, err := kube.Register(ctx, namespace, &corev1.ServiceAccount{
+	return &corev1.ServiceAccount{
 		ObjectMeta:                   meta(namespace, serviceAccountName, "pedl"),
 		AutomountServiceAccountToken: &noToken,
-	}, child)
-	if err != nil {
-		return nil, err
 	}
-	secret, err := kube.Register(ctx, namespace+"-registry", pullSecret(namespace, registry), child)
-	return []pulumi.CustomResource{policy, account, secret}, err
 }
 
 // pullSecret holds the registry's credentials as the kubelet reads them.

@@ -42,17 +42,12 @@ type SupportCheck struct {
 // NewSupportCheck registers the check, which ends whatever it finds.
 func NewSupportCheck(ctx *pulumi.Context, name string, args SupportCheckArgs, opts ...pulumi.ResourceOption) (*SupportCheck, error) {
 	component := &SupportCheck{}
-	if err := ctx.RegisterComponentResource("persia:pedl:SupportCheck", name, component, opts...); err != nil {
-		return nil, err
-	}
-	job, err := kube.Register(ctx, name, supportCheck(args), kube.Child(component, args.Needs), kube.WorkloadTimeouts(),
+	objects := kube.NewComponent(ctx, "persia:pedl:SupportCheck", name, component, opts...)
+	job := objects.Add(name, supportCheck(args), args.Needs, kube.WorkloadTimeouts(),
 		// pulumi up --replace makes the new one first otherwise, whose name is taken.
 		pulumi.DeleteBeforeReplace(true))
-	if err != nil {
-		return nil, err
-	}
 	component.Result = job.Status.ApplyT(supportResult).(pulumi.StringOutput)
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	return component, objects.End()
 }
 
 func supportCheck(args SupportCheckArgs) *batchv1.Job {

@@ -1,29 +1,12 @@
 package pedl
 
 import (
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/config"
-	"persia/kube"
 )
-
-// registerWays registers the service of the master, and the Ingress that leads to
-// it.
-func registerWays(ctx *pulumi.Context, name string, master *Master, pedl config.PEDL, child pulumi.ResourceOption) error {
-	service, err := kube.Register(ctx, name, masterService(pedl.Service), child)
-	if err != nil {
-		return err
-	}
-	master.ClusterIP = service.Spec.MapIndex(pulumi.String("clusterIP"))
-	if !pedl.Ingress.Enabled {
-		return nil
-	}
-	_, err = kube.Register(ctx, name, masterIngress(pedl), kube.Child(master, []pulumi.CustomResource{service}))
-	return err
-}
 
 func masterService(service config.PEDLService) *corev1.Service {
 	object := &corev1.Service{

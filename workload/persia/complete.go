@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,12 +28,6 @@ var completeScript string
 //go:embed serve.sh
 var serveScript string
 
-// registerCompletion registers the Kubernetes Job that is complete when the training
-// job is, and fails when it fails.
-func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
-	return RegisterCompletion(ctx, name, completion(args), child)
-}
-
 // Completion describes the Kubernetes Job that ends as a training job ends.
 type Completion struct {
 	Namespace, Job string
@@ -48,12 +41,6 @@ type Completion struct {
 	Pod corev1.PodSpec
 }
 
-// RegisterCompletion registers the Kubernetes Job of a completion.
-func RegisterCompletion(ctx *pulumi.Context, name string, completion Completion, opts ...pulumi.ResourceOption) error {
-	_, err := kube.Register(ctx, name+"-completion", completionJob(completion), opts...)
-	return err
-}
-
 // FailedStatus is the exit status of the script after the training job has failed.
 const FailedStatus = 3
 
@@ -62,7 +49,8 @@ func CompletionLabels(job string) map[string]string {
 	return kube.Labels("completion", kube.LabelName(job, "completion"))
 }
 
-func completionJob(c Completion) *batchv1.Job {
+// job returns the Kubernetes Job of a completion.
+func (c Completion) job() *batchv1.Job {
 	labels, podLabels := CompletionLabels(c.Job), CompletionLabels(c.Job)
 	labels[JobLabel] = c.Job
 	maps.Copy(podLabels, c.Labels)

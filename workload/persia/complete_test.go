@@ -169,7 +169,7 @@ func TestCompletionName(t *testing.T) {
 		change(&args)
 		return args
 	}
-	name := func(change func(*JobArgs)) string { return completionJob(completion(args(change))).Name }
+	name := func(change func(*JobArgs)) string { return completion(args(change)).job().Name }
 	same := name(func(*JobArgs) {})
 	assert.Regexp(t, `^criteo-completion-[0-9a-f]{8}$`, same)
 	for what, test := range map[string]struct {
@@ -204,7 +204,7 @@ func TestCompletionRunsGateway(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			args := completionArgs()
 			args.Job.Engine, args.Job.EnableMetrics = test.engine, test.metrics
-			pod := completionJob(completion(args)).Spec.Template
+			pod := completion(args).job().Spec.Template
 			service := metricsService(args)
 			selected := labels.SelectorFromSet(service.Spec.Selector).Matches(labels.Set(pod.Labels))
 			assert.Equal(t, test.runs, selected, "its Service leads to the completion")

@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -21,6 +20,8 @@ type JobArgs struct {
 	Stack string
 	// Images says where nodes pull images from.
 	Images config.Images
+	// OperatorImage has PERSIA's operator, and Python for the completion of its jobs.
+	OperatorImage string
 	// Namespace is where the replicas run, and ServiceAccount the name of the service
 	// account that they run as, which the job registers.
 	Namespace      string
@@ -67,72 +68,57 @@ type RoleOutput struct {
 // NewJob registers a training.
 func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.ResourceOption) (*Job, error) {
 	job := &Job{}
-	if err := ctx.RegisterComponentResource("persia:workload:Job", name, job, opts...); err != nil {
-		return nil, err
-	}
-	account, err := kube.Register(ctx, name, serviceAccount(args), kube.Child(job, args.Needs))
-	if err != nil {
-		return nil, err
-	}
-	child, err := RegisterPolicy(ctx, name, job, PolicyArgs{
-		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: []pulumi.CustomResource{account},
+	objects := kube.NewComponent(ctx, "persia:workload:Job", name, job, opts...)
+	account := objects.Add(name, serviceAccount(args), args.Needs)
+	needs := AddPolicy(objects, name, PolicyArgs{
+		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: kube.Needs(account),
 	})
-	if err != nil {
-		return nil, err
-	}
-	token, err := registerToken(ctx, name, args, child)
-	if err != nil {
-		return nil, err
-	}
-	child = pulumi.Composite(child, kube.After([]pulumi.CustomResource{token}))
+	// Each run of the program makes another token, and only the first one is ever used.
+	needs = append(needs, objects.Add(name+"-token", tokenOf(args), needs, pulumi.IgnoreChanges([]string{"data"})))
 	if args.Job.EnableMetrics {
-		if err := newMetricsGateway(ctx, name, args, child); err != nil {
-			return nil, err
+		objects.Add(name+"-metrics-gateway", metricsService(args), needs)
+		if !runsGateway(args) {
+			objects.Add(name+"-metrics-gateway", metricsDeployment(args), needs, kube.WorkloadTimeouts())
 		}
 	}
-	if args.Job.Engine != config.EngineOperator {
-		if err := registerCompletion(ctx, name, args, child); err != nil {
-			return nil, err
-		}
-	}
-	register := registerStatefulSets
+	objects.Add(name+"-completion", completion(args).job(), needs)
 	if args.Job.Engine == config.EngineJobSet {
-		register = registerJobSet
-	}
-	if job.Objects, err = register(ctx, name, args, child); err != nil {
-		return nil, err
+		job.Objects = addJobSet(objects, name, args, needs)
+	} else {
+		job.Objects = addStatefulSets(objects, name, args, needs)
 	}
 	for _, role := range roles(args.Job, args.Namespace) {
 		job.Roles = append(job.Roles, RoleOutput{
 			Name:     workloadName(args.Job, role),
-			Replicas: replicasOf(args.Job, role),
+			Replicas: replicasOf(args.Job, role.config),
 		})
 	}
-	return job, ctx.RegisterResourceOutputs(job, pulumi.Map{})
+	return job, objects.End()
 }
 
-// registerStatefulSets registers what creates the pods of a job, one object a role.
-func registerStatefulSets(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) ([]runtime.Object, error) {
+// addStatefulSets registers a StatefulSet for each role, and the headless service that gives its
+// replicas their names. A role has no disruption budget: the first eviction stops the training of all
+// roles, and a budget would only keep GKE from draining the rest of the node, for an hour in each round
+// of an upgrade.
+func addStatefulSets(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []runtime.Object {
 	var sets []runtime.Object
 	for _, role := range roles(args.Job, args.Namespace) {
-		set := statefulSet(args, role)
-		if err := newRole(ctx, name, args, role, set, child); err != nil {
-			return nil, err
-		}
+		name, set := name+"-"+role.Name, statefulSet(args, role)
+		service := objects.Add(name, headlessService(args, role), needs)
+		objects.Add(name, set, append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.config.Replicas))
 		sets = append(sets, set)
 	}
-	return sets, nil
+	return sets
 }
 
-// registerJobSet registers what creates the pods of a job, one object for all roles.
-func registerJobSet(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) ([]runtime.Object, error) {
+// addJobSet registers a JobSet of all roles.
+func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []runtime.Object {
 	set := jobSet(args)
-	if queued(args) && args.Job.Suspend {
-		// Kueue would resume a suspended JobSet as soon as there is room.
-		return []runtime.Object{set}, nil
+	// Kueue would resume a suspended JobSet as soon as there is room.
+	if !queued(args) || !args.Job.Suspend {
+		objects.Add(name, set, needs, queue.JobSetReplaced(), kube.WorkloadTimeouts())
 	}
-	_, err := kube.Register(ctx, name, set, child, queue.JobSetReplaced(), kube.WorkloadTimeouts())
-	return []runtime.Object{set}, err
+	return []runtime.Object{set}
 }
 
 // serviceAccount returns the identity of the job's pods. It has rights outside of the cluster
@@ -147,14 +133,12 @@ func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 
 const tokenKey = "token"
 
-// registerToken registers the Secret by which the coordinator knows the pods of its job. Each run of
-// the program makes another token, and only the first one is ever used.
-func registerToken(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	secret := &corev1.Secret{
+// tokenOf returns the Secret by which the coordinator knows the pods of its job.
+func tokenOf(args JobArgs) *corev1.Secret {
+	return &corev1.Secret{
 		ObjectMeta: kube.Meta(args.Namespace, tokenSecret(args.Job), kube.Labels("job", args.Job.Name)),
 		Data:       map[string][]byte{tokenKey: []byte(rand.Text())},
 	}
-	return kube.Register(ctx, name+"-token", secret, child, pulumi.IgnoreChanges([]string{"data"}))
 }
 
 func tokenSecret(job config.Job) string { return kube.LabelName(job.Name, "token") }
@@ -164,21 +148,6 @@ func tokenEnv(job config.Job) corev1.EnvVar {
 	return corev1.EnvVar{Name: "PERSIA_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 		LocalObjectReference: corev1.LocalObjectReference{Name: tokenSecret(job)}, Key: tokenKey,
 	}}}
-}
-
-// newRole registers a role's StatefulSet, and the headless service that gives its replicas their
-// names. A role has no disruption budget: the first eviction stops the training of all roles, and a
-// budget would only keep GKE from draining the rest of the node, for an hour in each round of an
-// upgrade.
-func newRole(ctx *pulumi.Context, name string, args JobArgs, role role, set *appsv1.StatefulSet, child pulumi.ResourceOption) error {
-	name = name + "-" + role.Name
-	service, err := kube.Register(ctx, name, headlessService(args, role), child)
-	if err != nil {
-		return err
-	}
-	_, err = kube.Register(ctx, name, set, child,
-		kube.After([]pulumi.CustomResource{service}), kube.RolloutTimeouts(role.config.Replicas))
-	return err
 }
 
 func objectName(job config.Job, role role) string {

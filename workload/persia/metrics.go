@@ -1,10 +1,10 @@
 package persia
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,20 +27,6 @@ func metricsGatewayService(job string) string { return kube.LabelName(job, "metr
 
 func metricsGatewayAddress(job string) string {
 	return fmt.Sprintf("%s:%d", metricsGatewayService(job), metricsGatewayPort)
-}
-
-// newMetricsGateway registers the Pushgateway that the roles of a job push their
-// metrics to, unless the completion runs it.
-func newMetricsGateway(ctx *pulumi.Context, name string, args JobArgs, child pulumi.ResourceOption) error {
-	name += "-metrics-gateway"
-	if _, err := kube.Register(ctx, name, metricsService(args), child); err != nil {
-		return err
-	}
-	if runsGateway(args) {
-		return nil
-	}
-	_, err := kube.Register(ctx, name, metricsDeployment(args), child, kube.WorkloadTimeouts())
-	return err
 }
 
 // scrapedLabel is upstream's, on the pods that show metrics.
@@ -122,5 +108,39 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 				Spec:       pod,
 			},
 		},
+	}
+}
+
+// podMonitoring makes Managed Service for Prometheus scrape the metrics gateways of all jobs. The
+// service sets the labels job and instance itself, and renames pushed labels of these names to
+// exported_job and exported_instance. So each series gets its job from a label of the pod.
+func podMonitoring() *kube.PodMonitoring {
+	const name = "metrics-gateways"
+	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, kube.Labels("metrics-gateway", name)), kube.PodMonitoringSpec{
+		// By upstream's label, and by number since upstream gives the port no
+		// name: the gateways that PERSIA's operator makes are scraped, too.
+		Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists,
+		}}},
+		Endpoints:    kube.Scrape(metricsGatewayPort),
+		TargetLabels: &kube.TargetLabels{FromPod: []kube.LabelMapping{{From: JobLabel}}},
+	})
+}
+
+// dashboard shows the metrics of all jobs in Grafana.
+//
+//go:embed dashboard.json
+var dashboard string
+
+const dashboardName = "persia-dashboard"
+
+// dashboardConfigMap returns the dashboard with the label by which the sidecar of Grafana's Helm
+// chart finds dashboards.
+func dashboardConfigMap() *corev1.ConfigMap {
+	labels := kube.Labels("dashboard", dashboardName)
+	labels["grafana_dashboard"] = "1"
+	return &corev1.ConfigMap{
+		ObjectMeta: kube.Meta(NamespaceName, dashboardName, labels),
+		Data:       map[string]string{"persia.json": dashboard},
 	}
 }

@@ -35,31 +35,19 @@ type NamespaceArgs struct {
 // NewNamespace registers the namespace of the stack's jobs.
 func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...pulumi.ResourceOption) (*Namespace, error) {
 	component := &Namespace{}
-	if err := ctx.RegisterComponentResource("persia:workload:Namespace", name, component, opts...); err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:workload:Namespace", name, component, opts...)
 	security := kube.BaselinePodSecurity()
 	if args.HostPaths {
 		security = kube.NoPodSecurity()
 	}
-	namespace, err := kube.Register(ctx, name, &corev1.Namespace{
-		ObjectMeta: kube.Meta("", NamespaceName, security),
-	}, pulumi.Parent(component))
-	if err != nil {
-		return nil, err
+	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, security)}, nil))
+	component.Objects = kube.Needs(
+		objects.Add(name+"-closed", closedPolicy(), namespace),
+		objects.Add(name+"-launch", launchConfigMap(), namespace),
+	)
+	if args.ManagedPrometheus {
+		objects.Add(name, podMonitoring(), append(namespace, args.MonitoringNeeds...))
 	}
-	child := kube.Child(component, []pulumi.CustomResource{namespace})
-	closed, err := kube.Register(ctx, name+"-closed", closedPolicy(), child)
-	if err != nil {
-		return nil, err
-	}
-	scripts, err := kube.Register(ctx, name+"-launch", launchConfigMap(), child)
-	if err != nil {
-		return nil, err
-	}
-	component.Objects = []pulumi.CustomResource{closed, scripts}
-	if err := registerMonitoring(ctx, name, args, child); err != nil {
-		return nil, err
-	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	objects.Add(dashboardName, dashboardConfigMap(), namespace)
+	return component, objects.End()
 }

@@ -28,13 +28,11 @@ type PolicyArgs struct {
 	Needs []pulumi.CustomResource
 }
 
-// RegisterPolicy registers what the pods of a job may reach. It returns the options of
-// the component's other children, which come after the policy: no pod runs without it.
-// So Needs stand once in the state, and not with every child, where they would be the
-// largest part of a stack of many jobs.
-func RegisterPolicy(ctx *pulumi.Context, name string, component pulumi.Resource, args PolicyArgs) (pulumi.ResourceOption, error) {
-	policy, err := kube.Register(ctx, name, jobPolicy(args), kube.Child(component, args.Needs))
-	return kube.Child(component, []pulumi.CustomResource{policy}), err
+// AddPolicy registers what the pods of a job may reach. It returns the policy, after which the other
+// objects of the job come: no pod runs without it. So Needs stand once in the state, and not with every
+// object, where they would be the largest part of a stack of many jobs.
+func AddPolicy(objects *kube.Objects, name string, args PolicyArgs) []pulumi.CustomResource {
+	return kube.Needs(objects.Add(name, jobPolicy(args), args.Needs))
 }
 
 // jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL

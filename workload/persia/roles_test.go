@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
 )
 
 // older is a container with a release of PERSIA without persia-launcher: stand-ins for its programs

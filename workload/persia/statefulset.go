@@ -18,7 +18,7 @@ import (
 
 // statefulSet returns the StatefulSet of a role.
 func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
-	replicas := int32(replicasOf(args.Job, role))
+	replicas := int32(replicasOf(args.Job, role.config))
 	labels, selector := roleLabels(args, role)
 	return &appsv1.StatefulSet{
 		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
@@ -45,11 +45,11 @@ func podTemplate(args JobArgs, role role) corev1.PodTemplateSpec {
 }
 
 // replicasOf returns the current number of replicas of a role.
-func replicasOf(job config.Job, role role) int {
+func replicasOf(job config.Job, role config.Role) int {
 	if job.Suspend {
 		return 0
 	}
-	return role.config.Replicas
+	return role.Replicas
 }
 
 // podAnnotations returns the annotations that the drivers of the volumes need, and one that keeps

@@ -252,11 +252,7 @@ type workloadPriorityClass struct {
 }
 
 // DeepCopyObject copies the object, as [runtime.Object] requires.
-func (c *workloadPriorityClass) DeepCopyObject() runtime.Object {
-	copied := *c
-	c.ObjectMeta.DeepCopyInto(&copied.ObjectMeta)
-	return &copied
-}
+func (c *workloadPriorityClass) DeepCopyObject() runtime.Object { return kube.Copy(c) }
 
 func (a QueuesArgs) priorityClass(priority Priority) runtime.Object {
 	return &workloadPriorityClass{

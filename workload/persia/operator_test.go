@@ -1,4 +1,4 @@
-package operator
+package persia
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 )
 
 // TestDefinition compares the definition with upstream's: the names, the required fields, and
 // quantities as text.
 func TestDefinition(t *testing.T) {
-	crd, err := definition()
+	crd, err := persiaJobs()
 	require.NoError(t, err)
 	assert.Equal(t, persiav1.Plural+"."+persiav1.Group, crd.Name)
 	assert.Equal(t, persiav1.Group, crd.Spec.Group)
@@ -45,5 +45,5 @@ func TestDefinition(t *testing.T) {
 	text, err := json.Marshal(crd)
 	require.NoError(t, err)
 	assert.NotContains(t, string(text), "int-or-string")
-	assert.Contains(t, string(definitionText), "int-or-string", "what there is to take away")
+	assert.Contains(t, string(persiaJobsText), "int-or-string", "what there is to take away")
 }

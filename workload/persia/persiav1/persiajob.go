@@ -3,12 +3,14 @@ package persiav1
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"persia/kube"
 )
 
 // PersiaJob is a training. The operator makes its pods once, when it first sees the
 // job, and deletes them with it; a job that changes it does not look at again.
 //
-// +kubebuilder:object:root=true
 // +kubebuilder:resource:path=persiajobs
 type PersiaJob struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -16,6 +18,9 @@ type PersiaJob struct {
 
 	Spec PersiaJobSpec `json:"spec"`
 }
+
+// DeepCopyObject copies the object, as [runtime.Object] requires.
+func (j *PersiaJob) DeepCopyObject() runtime.Object { return kube.Copy(j) }
 
 // PersiaJobSpec has the command and the number of pods of each role. A role that is left out has
 // none.

@@ -1,4 +1,4 @@
-package operator_test
+package persia_test
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 )
 
 // operatorStack returns the stack prod with its job left to PERSIA's operator.

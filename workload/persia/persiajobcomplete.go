@@ -1,4 +1,4 @@
-package operator
+package persia
 
 import (
 	_ "embed"
@@ -13,38 +13,32 @@ import (
 
 	"persia/capacity"
 	"persia/kube"
-	"persia/workload/persia"
-	"persia/workload/persia/operator/persiav1"
 )
 
-// completeScript looks at the pods of a job until it is complete or has failed.
+// operatedCompleteScript looks at the pods of a job until it is complete or has failed.
 //
 //go:embed complete.py
-var completeScript string
+var operatedCompleteScript string
 
-// registerCompletion registers the Kubernetes Job that is complete when the training job
-// is, with the right to list pods. A job that is stopped has none, nor has one whose pods
-// are always started again: it never ends.
-func registerCompletion(ctx *pulumi.Context, name string, args JobArgs, spec persiav1.PersiaJobSpec, child, after pulumi.ResourceOption) error {
-	if args.Job.Suspend || spec.RestartPolicy == corev1.RestartPolicyAlways {
-		return nil
+// addOperatedCompletion registers the Kubernetes Job that is complete when the training job is, with the
+// right to list pods. A job that is stopped has none, nor has one whose pods are always started again: it
+// never ends.
+func addOperatedCompletion(objects *kube.Objects, name string, args JobArgs, changes string, needs []pulumi.CustomResource, job pulumi.CustomResource) {
+	if args.Job.Suspend || args.Job.RestartPolicy == corev1.RestartPolicyAlways {
+		return
 	}
-	text, err := textOf(spec)
-	if err != nil {
-		return err
-	}
-	var needs []pulumi.CustomResource
+	name += "-completion"
+	after := append(kube.Needs(job), needs...)
 	for _, object := range completionRights(args) {
-		registered, err := kube.Register(ctx, name+"-completion", object, child)
-		if err != nil {
-			return err
-		}
-		needs = append(needs, registered)
+		after = append(after, objects.Add(name, object, needs))
 	}
-	return persia.RegisterCompletion(ctx, name, persia.Completion{
-		Namespace: args.Namespace, Job: args.Job.Name, Changes: text, Pod: completionPod(args),
-	}, child, after, kube.After(needs))
+	objects.Add(name, Completion{
+		Namespace: args.Namespace, Job: args.Job.Name, Changes: changes, Pod: operatedCompletionPod(args),
+	}.job(), after)
 }
+
+// Any user but root: the script writes no files.
+const operatedCompletionUser = 1000
 
 func completionAccount(args JobArgs) string { return kube.LabelName(args.Job.Name, "completion") }
 
@@ -52,7 +46,7 @@ func completionAccount(args JobArgs) string { return kube.LabelName(args.Job.Nam
 // list the pods of the namespace, and a route to the API server. The pod does not count as one of
 // the job's.
 func completionRights(args JobArgs) []runtime.Object {
-	labels := persia.CompletionLabels(args.Job.Name)
+	labels := CompletionLabels(args.Job.Name)
 	meta := kube.Meta(args.Namespace, completionAccount(args), labels)
 	no := false
 	return []runtime.Object{
@@ -71,7 +65,7 @@ func completionRights(args JobArgs) []runtime.Object {
 	}
 }
 
-func completionPod(args JobArgs) corev1.PodSpec {
+func operatedCompletionPod(args JobArgs) corev1.PodSpec {
 	yes, no := true, false
 	pod := corev1.PodSpec{
 		ServiceAccountName:           completionAccount(args),
@@ -81,13 +75,13 @@ func completionPod(args JobArgs) corev1.PodSpec {
 		Containers: []corev1.Container{{
 			Name: "completion",
 			// It has Python, and the system pool has it already.
-			Image:           args.Images.Reference(args.Image),
+			Image:           args.Images.Reference(args.OperatorImage),
 			ImagePullPolicy: corev1.PullIfNotPresent,
-			Command:         []string{"python3", "-c", completeScript},
+			Command:         []string{"python3", "-c", operatedCompleteScript},
 			Env: []corev1.EnvVar{
 				{Name: "PERSIA_JOB", Value: args.Job.Name},
 				{Name: "PERSIA_NAMESPACE", Value: args.Namespace},
-				{Name: "PERSIA_REPLICAS", Value: persia.AllReplicas(args.Job)},
+				{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
 			},
 			Resources: corev1.ResourceRequirements{
 				Requests: kube.Requests(capacity.OperatorCompletion),
@@ -95,7 +89,7 @@ func completionPod(args JobArgs) corev1.PodSpec {
 			},
 		}},
 	}
-	kube.Restrict(&pod, operatorUser)
+	kube.Restrict(&pod, operatedCompletionUser)
 	args.SystemPlacement.Apply(&pod)
 	return pod
 }

@@ -2,7 +2,6 @@
 // the fields that it reads (k8s/src/crd.rs in PersiaML/PERSIA), by their names and
 // with what it requires. controller-gen makes the CustomResourceDefinition of them.
 //
-// +kubebuilder:object:generate=true
 // +groupName=persia.com
 // +versionName=v1
 package persiav1

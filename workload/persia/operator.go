@@ -1,22 +1,22 @@
-package operator
+package persia
 
 import (
 	_ "embed"
+	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
 	"persia/config"
 	"persia/kube"
+	"persia/workload/persia/persiav1"
 )
 
-const (
-	// Namespace holds the operator, apart from the pods that it makes.
-	Namespace = "persia-operator"
-
-	operatorUser = 1000
-)
+// OperatorNamespace holds PERSIA's own operator, apart from the pods that it makes.
+const OperatorNamespace = "persia-operator"
 
 // OperatorArgs describes the operator.
 type OperatorArgs struct {
@@ -35,18 +35,18 @@ type OperatorArgs struct {
 }
 
 //go:embed operator.yaml
-var manifest string
+var operatorManifest string
 
 // NewOperator registers the operator with its namespace, identity and kind.
 func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
-	operator, err := kube.ReadOperator(manifest, struct {
+	operator, err := kube.ReadOperator(operatorManifest, struct {
 		Image, JobNamespace string
 		Requests            corev1.ResourceList
 	}{args.Images.Reference(args.Image), args.JobNamespace, kube.Requests(capacity.PERSIAOperator)})
 	if err != nil {
 		return nil, err
 	}
-	crd, err := definition()
+	crd, err := persiaJobs()
 	if err != nil {
 		return nil, err
 	}
@@ -68,5 +68,42 @@ func podAccount(namespace string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
 		ObjectMeta:                   kube.Meta(namespace, "default", nil),
 		AutomountServiceAccountToken: &no,
+	}
+}
+
+//go:generate go tool controller-gen crd:maxDescLen=0 paths=./persiav1 output:crd:dir=.
+
+// persiaJobsText is the CustomResourceDefinition that controller-gen generates from the Go types.
+//
+//go:embed persia.com_persiajobs.yaml
+var persiaJobsText []byte
+
+func persiaJobs() (*extensionsv1.CustomResourceDefinition, error) {
+	crd := &extensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(persiaJobsText, crd); err != nil {
+		return nil, fmt.Errorf("the definition of %s: %w", persiav1.Kind, err)
+	}
+	for i := range crd.Spec.Versions {
+		quantitiesAreText(crd.Spec.Versions[i].Schema.OpenAPIV3Schema)
+	}
+	return crd, nil
+}
+
+// quantitiesAreText no longer lets a quantity be a number. The operator reads
+// all jobs as one list, and one number in it, like cpu: 8, would keep it from ever
+// reading any.
+func quantitiesAreText(schema *extensionsv1.JSONSchemaProps) {
+	if schema.XIntOrString {
+		schema.XIntOrString, schema.AnyOf, schema.Type = false, nil, "string"
+	}
+	for name, property := range schema.Properties {
+		quantitiesAreText(&property)
+		schema.Properties[name] = property
+	}
+	if schema.Items != nil {
+		quantitiesAreText(schema.Items.Schema)
+	}
+	if schema.AdditionalProperties != nil {
+		quantitiesAreText(schema.AdditionalProperties.Schema)
 	}
 }

@@ -1,4 +1,4 @@
-package operator
+package persia
 
 import (
 	"testing"
@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
-	"persia/workload/persia"
 )
 
 // specOf returns a job of two nn-workers with GPUs, changed.
@@ -22,12 +21,12 @@ func specOf(change func(*config.Job)) *config.Job {
 	return training
 }
 
-func noClaims([]config.Mount) []persia.Claim { return nil }
+func noClaims([]config.Mount) []Claim { return nil }
 
 // TestScriptsOfAJobWithoutMetrics push nothing, though the operator names a gateway.
 func TestScriptsOfAJobWithoutMetrics(t *testing.T) {
 	training := specOf(func(j *config.Job) { j.EnableMetrics = false })
-	spec := jobSpec(JobArgs{Job: *training, Claims: noClaims})
+	spec := persiaJobSpec(JobArgs{Job: *training, Claims: noClaims})
 	for _, variable := range append(spec.NNWorker.Env, spec.Dataloader.Env...) {
 		assert.NotEqual(t, "PERSIA_REPLICA_METRICS", variable.Name)
 	}
@@ -39,7 +38,7 @@ func TestOwnSharedMemory(t *testing.T) {
 		j.Volumes = []corev1.Volume{{Name: "memory"}}
 		j.NNWorker.VolumeMounts = []corev1.VolumeMount{{Name: "memory", MountPath: "/dev/shm/"}}
 	})
-	spec := jobSpec(JobArgs{Job: *training, Claims: noClaims})
+	spec := persiaJobSpec(JobArgs{Job: *training, Claims: noClaims})
 	count := func(mounts []corev1.VolumeMount) (n int) {
 		for _, mount := range mounts {
 			if mount.Name == sharedMemory {

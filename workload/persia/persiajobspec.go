@@ -1,4 +1,4 @@
-package operator
+package persia
 
 import (
 	"cmp"
@@ -9,30 +9,29 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
-	"persia/workload/persia"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
 )
 
 // sharedMemory is the volume through which the processes of a replica exchange data. The operator
 // mounts none.
 const sharedMemory = "shared-memory"
 
-// jobSpec returns a job as the operator's resource. A suspended one has no pods.
-func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
+// persiaJobSpec returns a job as the operator's resource. A suspended one has no pods.
+func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
 	job := args.Job
 	metrics := job.EnableMetrics && !job.Suspend
-	claims := claimsOf(args)
+	claims := operatedClaims(args)
 	nnWorker := persiav1.NNWorker{
 		Role:         scriptedRole(args, claims, config.KindNNWorker),
 		NprocPerNode: int32(job.NNWorker.NprocPerNode),
 	}
 	dataloader := scriptedRole(args, claims, config.KindDataloader)
-	embeddingWorker := roleSpec(args, claims, config.KindEmbeddingWorker)
-	parameterServer := roleSpec(args, claims, config.KindEmbeddingParameterServer)
+	embeddingWorker := persiaRole(args, claims, config.KindEmbeddingWorker)
+	parameterServer := persiaRole(args, claims, config.KindEmbeddingParameterServer)
 	return persiav1.PersiaJobSpec{
 		PersiaEnv:     persiav1.PersiaEnv(job.PersiaEnv),
 		EnableMetrics: &metrics,
-		Volumes:       volumes(job, claims),
+		Volumes:       operatedVolumes(job, claims),
 		// A variable of the job comes after the program's, and wins.
 		Env:                      append([]corev1.EnvVar{args.Broker.Env("PERSIA_NATS_URL")}, job.Env...),
 		LogLevel:                 job.LogLevel,
@@ -46,21 +45,21 @@ func jobSpec(args JobArgs) persiav1.PersiaJobSpec {
 }
 
 // scriptedRole returns a role that runs a script of the user through a script of the program.
-func scriptedRole(args JobArgs, claims []persia.Claim, kind config.Kind) persiav1.Role {
-	role := roleSpec(args, claims, kind)
-	_, scripts := persia.Scripts()
+func scriptedRole(args JobArgs, claims []Claim, kind config.Kind) persiav1.Role {
+	role := persiaRole(args, claims, kind)
+	_, scripts := Scripts()
 	role.VolumeMounts = append(role.VolumeMounts, scripts)
 	if !slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == config.SharedMemory }) {
 		role.VolumeMounts = append(role.VolumeMounts, corev1.VolumeMount{Name: sharedMemory, MountPath: config.SharedMemory})
 	}
-	role.Env = append(role.Env, scriptEnv(args.Job, kind)...)
+	role.Env = append(role.Env, operatedScriptEnv(args.Job, kind)...)
 	return role
 }
 
-// scriptEnv returns the variables that make persia-launcher run the program's script, and the
+// operatedScriptEnv returns the variables that make persia-launcher run the program's script, and the
 // settings of the script. The operator puts them after its own variables, so they can refer
 // to them.
-func scriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
+func operatedScriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
 	nnWorker := kind.Name == config.KindNNWorker.Name
 	if nnWorker {
@@ -69,10 +68,10 @@ func scriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	env := append([]corev1.EnvVar{
 		{Name: "PERSIA_ROLE", Value: kind.Name},
 		{Name: "PERSIA_SCRIPT", Value: script},
-		{Name: entry, Value: persia.EntryFile},
-	}, persia.GPUs(*kind.Of(&job))...)
+		{Name: entry, Value: EntryFile},
+	}, GPUs(*kind.Of(&job))...)
 	if job.EnableMetrics {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICA_METRICS", Value: persia.MetricsPath(job, kind)})
+		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICA_METRICS", Value: MetricsPath(job, kind)})
 	}
 	if nnWorker {
 		env = append(env,
@@ -85,24 +84,20 @@ func scriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	return env
 }
 
-func roleSpec(args JobArgs, claims []persia.Claim, kind config.Kind) persiav1.Role {
+func persiaRole(args JobArgs, claims []Claim, kind config.Kind) persiav1.Role {
 	role := *kind.Of(&args.Job)
-	replicas := role.Replicas
-	if args.Job.Suspend {
-		replicas = 0
-	}
 	return persiav1.Role{
-		Replicas:     int32(replicas),
+		Replicas:     int32(replicasOf(args.Job, role)),
 		Resources:    &role.Resources,
 		VolumeMounts: append(claimMounts(args, claims, role), role.VolumeMounts...),
 		Env:          role.Env,
-		Image:        image(args, role.Image, kind.DefaultImage),
+		Image:        operatedImage(args, role.Image, kind.DefaultImage),
 	}
 }
 
-// image returns the reference with which nodes pull the image of a role, or "" if it equals the
+// operatedImage returns the reference with which nodes pull the image of a role, or "" if it equals the
 // operator's own default.
-func image(args JobArgs, written, unwritten string) string {
+func operatedImage(args JobArgs, written, unwritten string) string {
 	image := cmp.Or(written, unwritten)
 	if pulled := args.Images.Reference(image); pulled != image {
 		return pulled
@@ -110,10 +105,10 @@ func image(args JobArgs, written, unwritten string) string {
 	return written
 }
 
-// claimsOf returns the claims that the roles mount, each once. A claim is read-only if all of them
+// operatedClaims returns the claims that the roles mount, each once. A claim is read-only if all of them
 // mount it so.
-func claimsOf(args JobArgs) []persia.Claim {
-	var claims []persia.Claim
+func operatedClaims(args JobArgs) []Claim {
+	var claims []Claim
 	for _, role := range args.Job.Roles() {
 		for _, claim := range args.Claims(args.Job.MountsOf(*role.Role)) {
 			if i := indexOf(claims, claim.Name); i >= 0 {
@@ -126,19 +121,19 @@ func claimsOf(args JobArgs) []persia.Claim {
 	return claims
 }
 
-func indexOf(claims []persia.Claim, name string) int {
-	return slices.IndexFunc(claims, func(claim persia.Claim) bool { return claim.Name == name })
+func indexOf(claims []Claim, name string) int {
+	return slices.IndexFunc(claims, func(claim Claim) bool { return claim.Name == name })
 }
 
-// volumes returns all volumes that the roles mount: the operator has one list for the job.
-func volumes(job config.Job, claims []persia.Claim) []corev1.Volume {
+// operatedVolumes returns all volumes that the roles mount: the operator has one list for the job.
+func operatedVolumes(job config.Job, claims []Claim) []corev1.Volume {
 	var volumes []corev1.Volume
 	for i, claim := range claims {
 		volumes = append(volumes, corev1.Volume{Name: claimVolume(i), VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name, ReadOnly: claim.ReadOnly},
 		}})
 	}
-	scripts, _ := persia.Scripts()
+	scripts, _ := Scripts()
 	volumes = append(volumes, scripts, corev1.Volume{Name: sharedMemory, VolumeSource: corev1.VolumeSource{
 		EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
 	}})
@@ -147,7 +142,7 @@ func volumes(job config.Job, claims []persia.Claim) []corev1.Volume {
 
 func claimVolume(i int) string { return "claim-" + strconv.Itoa(i) }
 
-func claimMounts(args JobArgs, claims []persia.Claim, role config.Role) []corev1.VolumeMount {
+func claimMounts(args JobArgs, claims []Claim, role config.Role) []corev1.VolumeMount {
 	var mounts []corev1.VolumeMount
 	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
 		mounts = append(mounts, corev1.VolumeMount{
