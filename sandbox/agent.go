@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/tools/clientcmd"
@@ -54,7 +53,6 @@ func RunAgent(ctx context.Context, options AgentOptions) error {
 		return agent.Run(ctx, agent.Options{
 			Config: config,
 			Dir:    options.Dir,
-			LogDir: filepath.Join(options.Dir, "logs"),
 			Programs: map[string]agent.Program{
 				agent.NATSOperatorRepository: agent.NATSOperator(options.NATSOperator),
 				agent.JobSetRepository:       agent.JobSet(options.JobSet),

@@ -146,7 +146,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	if err != nil {
 		return "", err
 	}
-	addresses := fmt.Sprintf("gcp:%d", served.Port())
+	addresses := fmt.Sprintf("gcp:%d", served)
 	if s.options.OfficialKubernetes {
 		return addresses, nil
 	}
@@ -154,7 +154,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s,kubernetes:%d", addresses, kube.Port()), nil
+	return fmt.Sprintf("%s,kubernetes:%d", addresses, kube), nil
 }
 
 func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string) (auto.Stack, error) {

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"persia/sandbox/node"
-	"persia/sandbox/process"
 )
 
 const (
@@ -36,22 +34,21 @@ type Options struct {
 	// Config is an administrator's access to the cluster, to watch pods and to
 	// request tokens.
 	Config *rest.Config
-	// Dir keeps the programs' credentials, in a folder of that name, and is
-	// their working directory.
+	// Dir keeps the programs' credentials and their output, NAMESPACE_POD_CONTAINER.log, in folders of these
+	// names, and is their working directory.
 	Dir string
-	// LogDir keeps the programs' output, in NAMESPACE_POD_CONTAINER.log.
-	LogDir string
 	// Programs are keyed by image repository, as in natsio/nats-operator.
 	Programs map[string]Program
 	// Proxy is the socket on which the API server asks for connections, or "".
 	Proxy string
 	// NodeTunnel is the socket at which the real node connects to its pods, or "".
 	NodeTunnel string
-	// Logger logs the agent's actions; by default slog's.
+	// Logger logs the agent's actions.
 	Logger *slog.Logger
 }
 
 func (o Options) credentials() string { return filepath.Join(o.Dir, "credentials") }
+func (o Options) logs() string        { return filepath.Join(o.Dir, "logs") }
 
 // Run runs programs until ctx ends, and then ends them.
 func Run(ctx context.Context, options Options) error {
@@ -85,11 +82,9 @@ type agent struct {
 }
 
 func (a *agent) run(ctx context.Context) error {
-	if a.options.Logger == nil {
-		a.options.Logger = slog.Default()
-	}
 	a.started = map[container]context.CancelFunc{}
-	if err := a.prepare(ctx); err != nil {
+	// The kernel has ended the programs of a killed agent; see [runner.execute].
+	if err := errors.Join(os.RemoveAll(a.options.credentials()), os.MkdirAll(a.options.credentials(), 0o700), os.MkdirAll(a.options.logs(), 0o755)); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(a.client, a.resync)
@@ -127,42 +122,6 @@ func (a *agent) run(ctx context.Context) error {
 	a.programs.Wait()
 	a.options.Logger.Info("agent stopped")
 	return nil
-}
-
-// prepare creates the folders and ends the programs that a killed agent left behind.
-func (a *agent) prepare(ctx context.Context) error {
-	for _, path := range []*string{&a.options.Dir, &a.options.LogDir} {
-		if *path == "" {
-			return errors.New("no folder for credentials or logs")
-		}
-		abs, err := filepath.Abs(*path)
-		if err != nil {
-			return err
-		}
-		*path = abs
-	}
-	// On Linux the kernel has ended them; see lastingParent.
-	left, err := process.Matching(func(p process.Process) bool {
-		for _, program := range a.options.Programs {
-			if strings.HasPrefix(p.Command, program.Binary+" ") && strings.Contains(p.Command, a.options.credentials()) {
-				return true
-			}
-		}
-		return false
-	})
-	if err != nil {
-		return err
-	}
-	if err := process.Stop(ctx, stopGrace, left...); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(a.options.credentials()); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(a.options.credentials(), 0o700); err != nil {
-		return err
-	}
-	return os.MkdirAll(a.options.LogDir, 0o755)
 }
 
 // sync starts the programs of a pod that should run, and stops the programs of one that should not.

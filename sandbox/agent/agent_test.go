@@ -71,8 +71,7 @@ func startAgent(t *testing.T, program string, prepare ...func(*fake.Clientset)) 
 	// The shortest that there is.
 	a := &agent{client: client, resync: time.Second, options: Options{
 		Config: &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("authority")}},
-		Dir:    filepath.Join(dir, "state"),
-		LogDir: filepath.Join(dir, "logs"),
+		Dir:    dir,
 		Programs: map[string]Program{
 			"tested": {Binary: binary, Args: []string{"--kubeconfig=$(KUBECONFIG)"}},
 		},
@@ -141,7 +140,7 @@ func (a *testAgent) create(t *testing.T, pod *corev1.Pod) {
 func TestAProgramRunsAsLongAsItsPod(t *testing.T) {
 	a := startAgent(t, script)
 	a.create(t, boundPod("p"))
-	kubeconfig := filepath.Join(a.dir, "state", "credentials", "uid-p", "c", "kubeconfig")
+	kubeconfig := filepath.Join(a.dir, "credentials", "uid-p", "c", "kubeconfig")
 	a.awaitLog(t, "p", "args --kubeconfig="+kubeconfig+" --own env hello", 1)
 
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
@@ -208,11 +207,6 @@ func TestWhatIsRun(t *testing.T) {
 	for name := range tests {
 		assert.Empty(t, a.log(name), name)
 	}
-}
-
-func TestRenewAt(t *testing.T) {
-	issued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	assert.Equal(t, issued.Add(48*time.Minute), renewAt(issued, issued.Add(time.Hour)))
 }
 
 func TestTheTokenIsRenewed(t *testing.T) {

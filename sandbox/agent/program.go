@@ -20,8 +20,6 @@ type Program struct {
 	// Args come before the container's own. They may refer to the variables
 	// $(KUBECONFIG), a kubeconfig of the pod's service account, $(POD_NAME), $(POD_NAMESPACE),
 	// and $(DIR), a folder of the container.
-	// One of them should hold $(KUBECONFIG): it is how a program left behind by
-	// a killed agent is recognised.
 	Args []string
 	// Serves says that the program listens on ports of loopback for the ports of its container,
 	// in arguments $(PORT_N) for N. Its pod is ready when its readiness probe succeeds.
@@ -73,10 +71,8 @@ func Kueue(binary string) Program {
 // PythonRepository is the image repository of Python.
 const PythonRepository = "python"
 
-// Python runs a script of a ConfigMap. Python ignores options of -X that it does not know.
-func Python(binary string) Program {
-	return Program{Binary: binary, Args: []string{"-X", "kubeconfig=$(KUBECONFIG)"}}
-}
+// Python runs a script of a ConfigMap.
+func Python(binary string) Program { return Program{Binary: binary} }
 
 // adaptKueue changes the addresses and folders of Kueue's configuration, for which it has no
 // arguments.

@@ -36,7 +36,7 @@ type runner struct {
 
 // run returns when ctx has ended and the program too.
 func (r *runner) run(ctx context.Context) {
-	output, err := os.OpenFile(filepath.Join(r.options.LogDir, logName(r.pod, r.container.Name)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
+	output, err := os.OpenFile(filepath.Join(r.options.logs(), logName(r.pod, r.container.Name)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {
 		r.logger.Error("cannot run the program", "error", err)
 		return
@@ -123,8 +123,8 @@ func (r *runner) run(ctx context.Context) {
 // execute runs the program once. When ctx ends it asks the program to end, and
 // kills it if it does not.
 func (r *runner) execute(ctx context.Context, args, env []string, output *os.File) error {
-	// The kernel ends the process with the thread that started it; see
-	// lastingParent. The thread therefore waits here.
+	// The kernel kills the process with the thread that started it, so that a killed agent leaves no program
+	// behind. The thread therefore waits here.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
@@ -134,7 +134,7 @@ func (r *runner) execute(ctx context.Context, args, env []string, output *os.Fil
 	cmd.Stdout, cmd.Stderr = output, output
 	// Not in the agent's process group: who interrupts the agent at a terminal
 	// leaves it to the agent to end the programs.
-	cmd.SysProcAttr = lastingParent(&syscall.SysProcAttr{Setpgid: true})
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = stopGrace
 	if err := cmd.Start(); err != nil {

@@ -70,7 +70,7 @@ func TestAProgramServes(t *testing.T) {
 		}},
 	)
 	dir := t.TempDir()
-	a := &agent{client: client, options: Options{Dir: dir, LogDir: dir, Proxy: filepath.Join(dir, "proxy"), Config: &rest.Config{Host: "https://127.0.0.1:1"}}}
+	a := &agent{client: client, options: Options{Dir: dir, Proxy: filepath.Join(dir, "proxy"), Config: &rest.Config{Host: "https://127.0.0.1:1"}}}
 	stop, err := a.serveProxy()
 	require.NoError(t, err)
 	t.Cleanup(stop)

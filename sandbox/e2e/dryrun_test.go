@@ -35,15 +35,10 @@ import (
 type dryRun struct {
 	client dynamic.Interface
 	mapper meta.RESTMapper
-	// objects are how many the stacks had, and sent how many of them differed.
-	objects, sent atomic.Int64
-	// absent are the stacks that the program refused in the preview, for storage that
-	// Google Cloud does not have.
-	absent atomic.Int64
+	// sent counts the objects that differ.
+	sent atomic.Int64
 	// answers are the answers to all objects that were sent, by the content of the objects.
 	answers sync.Map
-	// unknown are the kinds that the API server does not have.
-	unknown sync.Map
 
 	mu         sync.Mutex
 	namespaces map[string]error
@@ -143,7 +138,6 @@ func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 	objects, err := stackgen.Objects(stack, examples)
 	switch {
 	case err != nil && strings.Contains(err.Error(), absent):
-		d.absent.Add(1)
 		return nil
 	case err != nil:
 		return []refusal{{err: err}}
@@ -151,7 +145,6 @@ func (d *dryRun) refusals(ctx context.Context, stack stackgen.Stack) []refusal {
 	refused := sameName(objects)
 	security := securityOf(objects)
 	for _, object := range slices.Concat(objects, firstPods(objects)) {
-		d.objects.Add(1)
 		if level := security[object.GetNamespace()]; object.GetNamespace() != "" {
 			object.SetNamespace(strings.TrimSuffix(object.GetNamespace()+"-"+level, "-"))
 			if err := d.namespace(ctx, object.GetNamespace(), level); err != nil {
@@ -215,7 +208,6 @@ func (d *dryRun) ask(ctx context.Context, object *unstructured.Unstructured) err
 	kind := object.GroupVersionKind()
 	mapping, err := d.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
-		d.unknown.Store(kind.Kind, true)
 		return nil
 	}
 	if err != nil {

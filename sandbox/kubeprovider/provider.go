@@ -91,30 +91,6 @@ func (p *Provider) GetSchema(context.Context, plugin.GetSchemaRequest) (plugin.G
 	return plugin.GetSchemaResponse{Schema: schema}, err
 }
 
-// GetMapping says that nothing converts to this provider.
-func (p *Provider) GetMapping(context.Context, plugin.GetMappingRequest) (plugin.GetMappingResponse, error) {
-	return plugin.GetMappingResponse{}, nil
-}
-
-// GetMappings says that nothing converts to this provider.
-func (p *Provider) GetMappings(context.Context, plugin.GetMappingsRequest) (plugin.GetMappingsResponse, error) {
-	return plugin.GetMappingsResponse{Keys: []string{}}, nil
-}
-
-// Construct is refused: there are no components here.
-func (p *Provider) Construct(_ context.Context, req plugin.ConstructRequest) (plugin.ConstructResponse, error) {
-	return plugin.ConstructResponse{}, unsupported(string(req.Type))
-}
-
-// Invoke is refused: there are no functions here.
-func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
-	return plugin.InvokeResponse{}, unsupported(string(req.Tok))
-}
-
-func unsupported(token string) error {
-	return fmt.Errorf("the sandbox's Kubernetes provider has no %s; it takes Kubernetes objects, one resource each", token)
-}
-
 // Check refuses what this provider could not apply, before anything is.
 func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	resp := plugin.CheckResponse{Properties: req.News}
@@ -125,7 +101,7 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	// Patch resources and Helm's carry another kind than the one in their type, or none:
 	// applying them would take over, and later delete, what they only adjust.
 	if kind := inputs["kind"]; !kind.IsString() || !inputs["apiVersion"].IsString() || req.Type.Name() != tokens.TypeName(kind.StringValue()) {
-		refuse("kind", unsupported(string(req.Type)))
+		refuse("kind", fmt.Errorf("the sandbox's Kubernetes provider has no %s; it takes Kubernetes objects, one resource each", req.Type))
 		return resp, nil
 	}
 	metadata := inputs["metadata"]

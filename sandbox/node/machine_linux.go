@@ -183,19 +183,8 @@ func cleanUp(dir string) error {
 	return nil
 }
 
-// Remains lists the remains of the machines of the nodes in dir: the host's end of their links,
-// their control groups in each hierarchy, and runc's records of them.
-func Remains(dir string) ([]string, error) {
-	var all []string
-	err := eachMachine(dir, func(dir string) error {
-		found, err := remains(dir)
-		all = append(all, found...)
-		return err
-	})
-	return all, err
-}
-
-// remains lists the remains of the machine in dir.
+// remains lists the remains of the machine in dir: the host's end of its link, its control groups in each
+// hierarchy, and runc's record of it.
 func remains(dir string) ([]string, error) {
 	var remains []string
 	for _, pattern := range []string{

@@ -1,10 +1,16 @@
 package process
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -29,26 +35,52 @@ func (p Process) Running() bool {
 // Find returns the running process with the id pid. The error is
 // [fs.ErrNotExist] if there is none.
 func Find(pid int) (Process, error) {
-	if pid <= 0 {
+	dir := "/proc/" + strconv.Itoa(pid)
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		// There is none, or it ended between open and read (ESRCH).
 		return Process{}, fmt.Errorf("process %d: %w", pid, fs.ErrNotExist)
 	}
-	return find(pid)
-}
-
-// running returns every running process that the user may see.
-func running() ([]Process, error) {
-	return list()
-}
-
-// Matching returns the running processes that match.
-func Matching(match func(Process) bool) ([]Process, error) {
-	all, err := running()
+	// The second field, the name in parentheses, may itself contain spaces and
+	// parentheses; the third, the state, follows the last one.
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	if len(fields) < 20 {
+		return Process{}, fmt.Errorf("process %d: unexpected %s/stat: %q", pid, dir, stat)
+	}
+	if state := fields[0]; state == "Z" || state == "X" {
+		return Process{}, fmt.Errorf("process %d has ended: %w", pid, fs.ErrNotExist)
+	}
+	command, err := os.ReadFile(dir + "/cmdline")
 	if err != nil {
-		return nil, err
+		return Process{}, fmt.Errorf("process %d: %w", pid, fs.ErrNotExist)
+	}
+	return Process{
+		PID:     pid,
+		Start:   bootID() + "/" + fields[19],
+		Command: strings.ReplaceAll(strings.TrimRight(string(command), "\x00"), "\x00", " "),
+	}, nil
+}
+
+// bootID tells apart the start times of two boots, which count from the boot.
+var bootID = sync.OnceValue(func() string {
+	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return strings.TrimSpace(string(id))
+})
+
+// Matching returns the running processes that match. A process may end meanwhile, and other users'
+// processes may be hidden.
+func Matching(match func(Process) bool) ([]Process, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	var matching []Process
-	for _, p := range all {
-		if match(p) {
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil {
+			continue
+		}
+		if p, err := Find(pid); err == nil && match(p) {
 			matching = append(matching, p)
 		}
 	}
@@ -102,13 +134,7 @@ func await(ctx context.Context, processes []Process) []Process {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		var running []Process
-		for _, p := range processes {
-			if p.Running() {
-				running = append(running, p)
-			}
-		}
-		processes = running
+		processes = slices.DeleteFunc(slices.Clone(processes), func(p Process) bool { return !p.Running() })
 		if len(processes) == 0 {
 			return nil
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/stats"
@@ -14,17 +13,10 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 )
 
-// A Server serves a provider on a port of 127.0.0.1.
-type Server struct {
-	port  int
-	close func()
-}
-
-// Serve serves p to every engine that connects, until ctx ends or the server
-// is closed. All connections share p: a provider that keeps what Configure
-// gave it needs [ServeEach], because the engine opens one connection for each
-// provider resource of a stack.
-func Serve(ctx context.Context, p plugin.Provider) (*Server, error) {
+// Serve serves p on a port of 127.0.0.1 to every engine that connects, until ctx ends. All connections
+// share p: a provider that keeps what Configure gave it needs [ServeEach], because the engine opens one
+// connection for each provider resource of a stack.
+func Serve(ctx context.Context, p plugin.Provider) (port int, err error) {
 	return serve(ctx, connections{open: func() plugin.Provider { return p }, keep: true})
 }
 
@@ -33,11 +25,11 @@ func Serve(ctx context.Context, p plugin.Provider) (*Server, error) {
 //
 // A stack with two providers of a package, or one whose provider is being replaced, has two
 // connections at once, configured differently.
-func ServeEach(ctx context.Context, newProvider func() plugin.Provider) (*Server, error) {
+func ServeEach(ctx context.Context, newProvider func() plugin.Provider) (port int, err error) {
 	return serve(ctx, connections{open: newProvider})
 }
 
-func serve(ctx context.Context, c connections) (*Server, error) {
+func serve(ctx context.Context, c connections) (port int, err error) {
 	var server *grpc.Server
 	handle, err := rpcutil.ServeWithOptions(rpcutil.ServeOptions{
 		Init: func(srv *grpc.Server) error {
@@ -49,24 +41,11 @@ func serve(ctx context.Context, c connections) (*Server, error) {
 		Options: []grpc.ServerOption{grpc.StatsHandler(c)},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("serving a provider on loopback: %w", err)
+		return 0, fmt.Errorf("serving a provider on loopback: %w", err)
 	}
-	s := &Server{
-		port: handle.Port,
-		close: sync.OnceFunc(func() {
-			server.Stop()
-			<-handle.Done
-		}),
-	}
-	context.AfterFunc(ctx, s.close)
-	return s, nil
+	context.AfterFunc(ctx, func() { server.Stop() })
+	return handle.Port, nil
 }
-
-// Port returns the port of 127.0.0.1 that the server listens on.
-func (s *Server) Port() int { return s.port }
-
-// Close stops the server, ends the connections and returns when both are done.
-func (s *Server) Close() { s.close() }
 
 // attachable implements the engine's Attach for any provider, and passes it on to providers that
 // want the engine's address. plugin.Provider lacks the method, and the engine rejects a provider

@@ -129,17 +129,6 @@ func (s *Schema) visit(value any, n *node, see func(definition string, object ma
 	}
 }
 
-// Used calls see with every key that a stack has.
-func (s *Schema) Used(stack Stack, see func(Key)) {
-	s.objects(stack, func(definition string, object map[string]any) {
-		for name := range object {
-			if s.Definitions[definition].Properties[name] != nil {
-				see(Key{definition, name})
-			}
-		}
-	})
-}
-
 func (s *Schema) objects(stack Stack, see func(definition string, object map[string]any)) {
 	s.visit(map[string]any(stack), &node{Ref: "#/definitions/" + root}, see)
 }

@@ -36,15 +36,16 @@ func TestGenerate(t *testing.T) {
 	schema, begin := read(t)
 	files := os.DirFS(filepath.Join(repository, "examples"))
 	generator := NewGenerator(schema, begin, files)
+	changed := 0
 	for seed := range uint64(20) {
 		stack := generator.Generate(rand.New(rand.NewPCG(seed, 0)), 20)
 		assert.NoError(t, stack.Check(files), "seed %d:\n%s", seed, stack)
 		assert.Equal(t, stack, generator.Generate(rand.New(rand.NewPCG(seed, 0)), 20), "seed %d", seed)
+		if !slices.ContainsFunc(begin, func(s Stack) bool { return s.String() == stack.String() }) {
+			changed++
+		}
 	}
-	tries := generator.Tries()
-	t.Logf("%d of %d changes accepted", tries.Accepted, tries.Made)
-	assert.Greater(t, tries.Accepted, 20)
-	assert.Less(t, len(generator.Unused()), len(schema.Keys()))
+	assert.Greater(t, changed, 10)
 }
 
 // TestTables checks that the tables of values name only existing keys.
