@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -38,51 +36,6 @@ func (c storageCluster) handle(name string) string {
 	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
 	require.NoError(c.t, err)
 	return fmt.Sprint(volume.Spec.CSI.VolumeHandle, volume.Spec.CSI.VolumeAttributes)
-}
-
-// decoys are volumes that any claim would be bound to, were it not for its volume's
-// name: without a class, and of the default one.
-var decoys = map[string]string{"decoy-without-a-class": "", "decoy-of-the-default-class": "standard-rwo"}
-
-func (c storageCluster) createDecoys(size string) {
-	c.t.Helper()
-	for name, class := range decoys {
-		_, err := c.CoreV1().PersistentVolumes().Create(c.t.Context(), &corev1.PersistentVolume{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: corev1.PersistentVolumeSpec{
-				Capacity:         corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(size)},
-				AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce, corev1.ReadWriteMany},
-				StorageClassName: class,
-				PersistentVolumeSource: corev1.PersistentVolumeSource{
-					NFS: &corev1.NFSVolumeSource{Server: "10.0.0.10", Path: "/" + name},
-				},
-			},
-		}, metav1.CreateOptions{})
-		require.NoError(c.t, err)
-	}
-}
-
-func (c storageCluster) assertDecoys() {
-	c.t.Helper()
-	for name := range decoys {
-		volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), name, metav1.GetOptions{})
-		require.NoError(c.t, err)
-		assert.Equal(c.t, corev1.VolumeAvailable, volume.Status.Phase, name)
-	}
-}
-
-// deleteDecoys returns when the decoys are gone. Kubernetes keeps a deleted volume until a
-// controller has taken its finalizer away.
-func (c storageCluster) deleteDecoys() {
-	c.t.Helper()
-	volumes := c.CoreV1().PersistentVolumes()
-	for name := range decoys {
-		require.NoError(c.t, volumes.Delete(c.t.Context(), name, metav1.DeleteOptions{}))
-		c.await(func() bool {
-			_, err := volumes.Get(c.t.Context(), name, metav1.GetOptions{})
-			return apierrors.IsNotFound(err)
-		}, name+" is gone")
-	}
 }
 
 // assertMounted checks that all pods of a job run with these claims, and no

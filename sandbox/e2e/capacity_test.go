@@ -3,7 +3,6 @@ package e2e
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"testing"
 
@@ -13,8 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
-	"persia/config"
-	"persia/config/input"
 )
 
 // TestCapacity brings up a stack of made-up pools, which have just the nodes that the plan
@@ -174,37 +171,6 @@ func (c cluster) assertTight(plan capacity.PoolPlan) {
 	}
 	fmt.Fprintf(c.t.Output(), "%s: needs %d nodes; %d pods pending on %d\n", c.t.Name(), plan.Needed, pending, plan.Nodes)
 	assert.Positive(c.t, pending, "pending on %d of %d nodes", plan.Nodes, plan.Needed)
-}
-
-// assertNodeLess takes a node from each pool that has just the nodes it needs, as
-// the plan of a stack of the repository tells: the pods of that node find no room on
-// the others. Then it gives the nodes back.
-func (c cluster) assertNodeLess(t *testing.T, stack string) {
-	t.Helper()
-	c.t = t
-	file, err := input.ReadStackFile(os.DirFS(repository), input.StackFileName(stack), config.Namespace)
-	require.NoError(t, err)
-	loaded, err := load(object(file.Config))
-	require.NoError(t, err)
-	for _, plan := range loaded.Plan().Pools {
-		p, all := scheduledPool{c, plan.Name}, int(plan.Used.Pods)
-		// The NATS operator makes one server after the other: a pending one keeps it
-		// from the next.
-		if plan.Needed < plan.Nodes || plan.Name == loaded.SystemPoolName() || plan.Name == loaded.NATS.NodePool {
-			continue
-		}
-		plan.Nodes--
-		missing, alike := plan.Missing()
-		if !alike {
-			missing = all // of a single node
-		}
-		node := p.fullest()
-		c.cordon([]string{node}, true)
-		p.deletePods(p.podsOf(node))
-		p.awaitPending(all, missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
-		c.cordon([]string{node}, false)
-		p.awaitPending(all, 0, "with the node back")
-	}
 }
 
 func (c cluster) nodesOf(pool string) []string {

@@ -3,8 +3,8 @@ package e2e
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -37,11 +37,6 @@ func manyFaults(points int, random *rand.Rand) []fault {
 	return series[:points]
 }
 
-// missed returns each fault that has hit no command.
-func missed(hit map[string]int) []fault {
-	return slices.DeleteFunc(slices.Clone(faults), func(f fault) bool { return hit[f.name] > 0 })
-}
-
 // draw chooses a command, the moment of its fault, and the command after it.
 func (x *chaosStack) draw(random *rand.Rand, fault fault) point {
 	nexts := map[string][]string{"destroy": {"small", "large"}, "small": {"large", "destroy"}, "large": {"small", "destroy"}}[x.current]
@@ -54,17 +49,34 @@ func (x *chaosStack) draw(random *rand.Rand, fault fault) point {
 	return p
 }
 
+// start begins the command that brings the stack to a state. It closes printed when the command has printed
+// so many lines.
+func (x *chaosStack) start(to string, lines int, variables ...string) (run *command, printed chan struct{}) {
+	x.t.Helper()
+	name := "destroy"
+	if to != "destroy" {
+		x.write(to)
+		name = "up"
+	}
+	printed = make(chan struct{})
+	return startCommand(x.t, func(number int, _ string) {
+		if number == lines {
+			close(printed)
+		}
+	}, variables, name, "--stack", "madeup", "--stacks", x.stack.project, "--dir", x.dir), printed
+}
+
 // inject begins a command and injects the fault. It counts the fault if it came before the command had
 // ended, and hit something.
 func (x *chaosStack) inject(p point, hit map[string]int) {
 	x.t.Helper()
-	run := x.start(p.to)
+	run, printed := x.start(p.to, p.line+1)
 	select {
 	case <-run.ended:
-	case <-run.printed(p.line):
+	case <-printed:
 		time.Sleep(p.delay)
 	}
-	ended := run.hasEnded()
+	ended := run.over() != ""
 	if p.fault.do(x, run) && !ended {
 		hit[p.fault.name]++
 	}
@@ -73,5 +85,6 @@ func (x *chaosStack) inject(p point, hit map[string]int) {
 	case <-time.After(patience):
 		x.t.Errorf("the command did not end after the fault")
 	}
-	run.end()
+	run.signal(syscall.SIGKILL)
+	<-run.ended
 }

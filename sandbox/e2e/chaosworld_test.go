@@ -62,6 +62,14 @@ func (x *chaosStack) look(ctx context.Context) (w world, err error) {
 
 // addObjects adds the objects of the control plane.
 func (w *world) addObjects(ctx context.Context, s *sandbox.Sandbox) error {
+	err := eachObject(ctx, s, w.add)
+	slices.Sort(w.Objects)
+	w.Objects = slices.Compact(w.Objects)
+	return err
+}
+
+// eachObject calls see with each object of the control plane.
+func eachObject(ctx context.Context, s *sandbox.Sandbox, see func(unstructured.Unstructured)) error {
 	config, err := s.Cluster().RESTConfig()
 	if err != nil {
 		return err
@@ -70,11 +78,7 @@ func (w *world) addObjects(ctx context.Context, s *sandbox.Sandbox) error {
 	if err != nil {
 		return err
 	}
-	kinds, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	lists, err := kinds.ServerPreferredResources()
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
 	if err != nil {
 		return err
 	}
@@ -92,12 +96,10 @@ func (w *world) addObjects(ctx context.Context, s *sandbox.Sandbox) error {
 				return fmt.Errorf("%s: %w", kind.Name, err)
 			}
 			for _, item := range items.Items {
-				w.add(item)
+				see(item)
 			}
 		}
 	}
-	slices.Sort(w.Objects)
-	w.Objects = slices.Compact(w.Objects)
 	return nil
 }
 

@@ -3,7 +3,6 @@ package e2e
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,9 +11,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"persia/sandbox"
 )
 
 // assertNoCredential looks for the credentials in all objects of all kinds but
@@ -24,7 +23,7 @@ func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {
 	text, err := json.Marshal(result.Outputs)
 	require.NoError(t, err)
 	assertHides(t, "the outputs", string(text))
-	objects := p.everything(t)
+	objects := everything(t, p.s)
 	assert.Contains(t, objects, "pedl-master")
 	assertHides(t, "an object", objects)
 	files := 0
@@ -43,29 +42,14 @@ func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {
 }
 
 // everything returns all objects but Secrets, as JSON.
-func (p *pedlStack) everything(t *testing.T) string {
+func everything(t *testing.T, s *sandbox.Sandbox) string {
 	t.Helper()
-	kinds, err := p.Discovery().ServerPreferredResources()
-	require.NoError(t, err)
-	config, err := p.s.Cluster().RESTConfig()
-	require.NoError(t, err)
-	client, err := dynamic.NewForConfig(config)
-	require.NoError(t, err)
 	var all strings.Builder
-	for _, group := range kinds {
-		version, err := schema.ParseGroupVersion(group.GroupVersion)
-		require.NoError(t, err)
-		for _, kind := range group.APIResources {
-			if kind.Kind == "Secret" || !strings.Contains(fmt.Sprint(kind.Verbs), "list") {
-				continue
-			}
-			list, err := client.Resource(version.WithResource(kind.Name)).List(t.Context(), metav1.ListOptions{})
-			require.NoError(t, err, kind.Name)
-			text, err := json.Marshal(list)
-			require.NoError(t, err)
-			all.Write(text)
+	require.NoError(t, eachObject(t.Context(), s, func(item unstructured.Unstructured) {
+		if item.GetKind() != "Secret" {
+			require.NoError(t, json.NewEncoder(&all).Encode(item.Object))
 		}
-	}
+	}))
 	return all.String()
 }
 

@@ -26,7 +26,6 @@ func TestDev(t *testing.T) {
 	t.Run("objects and outputs", func(t *testing.T) { testDevObjects(t, s) })
 	t.Run("status", func(t *testing.T) { testStatus(t, newCluster(t, s), dir) })
 	t.Run("previews", func(t *testing.T) { testPreviews(t, dir) })
-	t.Run("a node less", func(t *testing.T) { newCluster(t, s).assertNodeLess(t, "dev") })
 	t.Run("ports", func(t *testing.T) { assertListensOnLoopbackOnly(t, dir) })
 	t.Run("drift", func(t *testing.T) { testDrift(t, s) })
 	t.Run("protected from deletion", func(t *testing.T) { testProtected(t, s, dir) })

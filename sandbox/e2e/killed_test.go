@@ -1,13 +1,13 @@
 package e2e
 
 import (
-	"bufio"
 	"errors"
 	"io"
 	"os"
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -82,10 +82,8 @@ func upAfterInterrupt(t *testing.T, dir string) {
 	assert.Equal(t, 1, exit.ExitCode(), "%v", ended)
 	if err := s.Apply(t.Context()); err != nil {
 		require.Contains(t, printed.String(), "already exists", "%v", err)
-		takingOver := exec.CommandContext(t.Context(), executable, "up", "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
-		takingOver.Env = append(os.Environ(), takeOver+"=true")
-		takingOver.Stdout, takingOver.Stderr = t.Output(), t.Output()
-		require.NoError(t, takingOver.Run(), "with %s", takeOver)
+		takingOver := startCommand(t, func(int, string) {}, []string{takeOver + "=true"}, "up", "--stack", "dev", "--dir", dir)
+		require.NoError(t, takingOver.wait(), "with %s", takeOver)
 	}
 	assert.NotContains(t, printed.String(), "an earlier command was interrupted")
 	assert.Empty(t, upChanges(t, s))
@@ -170,28 +168,27 @@ func killCommand(t *testing.T, dir, command string, at moment) {
 	_ = signalCommand(t, dir, command, at, syscall.SIGKILL)
 }
 
-// signalCommand runs the sandbox command, sends a signal to it and its children at a moment, as a
-// terminal does, and returns how the command ended.
+// signalCommand runs the sandbox command, sends a signal to it at a moment, and returns how the command ended.
 func signalCommand(t *testing.T, dir, command string, at moment, signal syscall.Signal) error {
 	t.Helper()
-	signalled := exec.Command(executable, command, "--stack", "dev", "--dir", dir, "--repository", repository, "--toolchain", binDir())
-	signalled.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	signalled.Stderr = t.Output()
-	output, err := signalled.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, signalled.Start())
-	reached := false
-	lines := bufio.NewScanner(output)
-	for !reached && lines.Scan() {
-		reached = at.printed.MatchString(lines.Text())
+	printed := make(chan struct{})
+	reach := sync.OnceFunc(func() { close(printed) })
+	run := startCommand(t, func(_ int, line string) {
+		if at.printed.MatchString(line) {
+			reach()
+		}
+	}, nil, command, "--stack", "dev", "--dir", dir)
+	reached := true
+	select {
+	case <-printed:
+	case <-run.ended:
+		reached = false
 	}
-	rest := begin(func() error { _, err := io.Copy(t.Output(), output); return err })
 	if reached && at.then != nil {
-		reached = eventually(patience, rest.ended, func() bool { return at.then(t, dir) })
+		_, reached = eventually(patience, run.over, func() bool { return at.then(t, dir) })
 	}
-	_ = syscall.Kill(-signalled.Process.Pid, signal)
-	_ = rest.wait()
-	ended := signalled.Wait()
+	run.signal(signal)
+	ended := run.wait()
 	require.True(t, reached, "%s never came to the moment %q", command, at.printed)
 	return ended
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,53 +113,29 @@ func (s *natsServer) start(t *testing.T) {
 	})
 }
 
-// awaitRoutes checks that every server knows all others, and that they have settled
-// which of the connections between them stay.
+// awaitRoutes waits until every server knows all others.
 func (s natsServers) awaitRoutes(t *testing.T) {
 	t.Helper()
-	const calm = 500 * time.Millisecond
 	for _, server := range s {
-		var last []int
-		var since time.Time
 		await(t, func() bool {
-			others, routes := server.routes()
-			if others != len(s)-1 || !slices.Equal(routes, last) {
-				since, last = time.Now(), routes
+			var about struct {
+				Routes []struct {
+					Remote string `json:"remote_id"`
+				} `json:"routes"`
+			}
+			response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/routez", server.monitoring))
+			if err != nil {
 				return false
 			}
-			return time.Since(since) > calm
+			defer func() { _ = response.Body.Close() }()
+			remotes := map[string]bool{}
+			err = json.NewDecoder(response.Body).Decode(&about)
+			for _, route := range about.Routes {
+				remotes[route.Remote] = true
+			}
+			return err == nil && len(remotes) == len(s)-1
 		}, "%s has routes to all others", server.pod.Name)
 	}
-}
-
-// routes returns the connections to other servers, and how many others these are.
-func (s *natsServer) routes() (others int, connections []int) {
-	var about struct {
-		Routes []struct {
-			ID     int    `json:"rid"`
-			Remote string `json:"remote_id"`
-		} `json:"routes"`
-	}
-	if s.ask("routez", &about) != nil {
-		return 0, nil
-	}
-	remotes := map[string]bool{}
-	for _, route := range about.Routes {
-		remotes[route.Remote] = true
-		connections = append(connections, route.ID)
-	}
-	slices.Sort(connections)
-	return len(remotes), connections
-}
-
-// ask reads from the monitoring endpoint.
-func (s *natsServer) ask(about string, into any) error {
-	response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/%s", s.monitoring, about))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	return json.NewDecoder(response.Body).Decode(into)
 }
 
 func freePorts(t testing.TB, n int) []int {

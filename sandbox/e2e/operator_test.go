@@ -219,7 +219,7 @@ func (o *operatorStack) assertChangeWaits(t *testing.T) {
 		o.release(t)
 		_ = up.wait()
 	})
-	awaitWhile(t, up.ended, func() bool {
+	awaitUnless(t, patience, up.over, func() bool {
 		guard := o.guard(t)
 		return guard.UID != before.UID && guard.Status.ExpectedPods == 1
 	}, "the new guard counts the pod")

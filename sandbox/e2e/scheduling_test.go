@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"maps"
 	"slices"
 	"time"
 
@@ -19,12 +18,6 @@ import (
 type scheduledPool struct {
 	cluster
 	name string
-}
-
-// fullest returns the node of a pool with the most of the pods that are pinned to it.
-func (p scheduledPool) fullest() string {
-	counts := p.podsByNode()
-	return slices.MaxFunc(slices.Sorted(maps.Keys(counts)), func(a, b string) int { return counts[a] - counts[b] })
 }
 
 // podsOf returns the pods of a node that are pinned to its pool.
@@ -51,7 +44,7 @@ func (p scheduledPool) comeAgain(plan capacity.PoolPlan, nodes []string) {
 func (p scheduledPool) awaitPending(count, want int, when string) {
 	p.t.Helper()
 	pods, pending := 0, 0
-	why, reached := eventuallyUnless(patience, nothingLost, func() bool {
+	why, reached := eventually(patience, nothingLost, func() bool {
 		var looked bool
 		pods, pending, looked = p.scheduling()
 		return looked && pods == count && pending == want

@@ -19,16 +19,10 @@ func await(t testing.TB, condition func() bool, message string, arguments ...any
 	awaitUnless(t, patience, nothingLost, condition, message, arguments...)
 }
 
-// awaitWhile waits until a condition holds, and gives up when ended is closed.
-func awaitWhile(t testing.TB, ended <-chan struct{}, condition func() bool, message string, arguments ...any) {
-	t.Helper()
-	require.Truef(t, eventually(patience, ended, condition), message, arguments...)
-}
-
 // awaitUnless is [await] that also gives up when lost says why the condition can no longer hold.
 func awaitUnless(t testing.TB, patience time.Duration, lost func() string, condition func() bool, message string, arguments ...any) {
 	t.Helper()
-	if why, holds := eventuallyUnless(patience, lost, condition); !holds {
+	if why, holds := eventually(patience, lost, condition); !holds {
 		require.Fail(t, "waited for nothing", "%s: %s", fmt.Sprintf(message, arguments...), why)
 	}
 }
@@ -36,50 +30,27 @@ func awaitUnless(t testing.TB, patience time.Duration, lost func() string, condi
 // nothingLost is for a wait that nothing ends early.
 func nothingLost() string { return "" }
 
-// eventuallyUnless is [eventually] until lost says why the condition can no longer hold.
-func eventuallyUnless(patience time.Duration, lost func() string, condition func() bool) (why string, holds bool) {
-	const pause = time.Second
-	ended, looked := make(chan struct{}), time.Now()
-	last := ""
-	holds = eventually(patience, ended, func() bool {
+// eventually waits until a condition holds, and says why it does not. It calls the condition in the goroutine
+// of the test, where the condition may end the test, which [require.Eventually] does not allow. The longer it
+// has waited, the more seldom it looks, since each look costs the processors what others wait for.
+func eventually(patience time.Duration, lost func() string, condition func() bool) (why string, holds bool) {
+	const shortest, longest, pause = 100 * time.Millisecond, 500 * time.Millisecond, time.Second
+	started, looked, last := time.Now(), time.Now(), ""
+	for time.Since(started) < patience {
 		if condition() {
-			return true
+			return "", true
 		}
-		if why == "" && time.Since(looked) >= pause {
+		if time.Since(looked) >= pause {
 			looked = time.Now()
-			said := lost()
 			// One look may see a program that is replaced at this moment.
-			if said != "" && said == last {
-				why = said
-				close(ended)
+			if why = lost(); why != "" && why == last {
+				return why, condition()
 			}
-			last = said
+			last = why
 		}
-		return false
-	})
-	if why == "" {
-		why = "it did not come in " + patience.String()
+		time.Sleep(min(max(shortest, time.Since(started)/20), longest))
 	}
-	return why, holds
-}
-
-// eventually waits until a condition holds or ended is closed, and reports whether the
-// condition holds. It calls the condition in the goroutine of the test, where the condition
-// may end the test, which [require.Eventually] does not allow. The longer it has waited, the more seldom it
-// looks, since each look costs the processors what others wait for.
-func eventually(patience time.Duration, ended <-chan struct{}, condition func() bool) bool {
-	const shortest, longest = 100 * time.Millisecond, 500 * time.Millisecond
-	started := time.Now()
-	for deadline := time.After(patience); !condition(); {
-		select {
-		case <-ended:
-			return condition()
-		case <-deadline:
-			return false
-		case <-time.After(min(max(shortest, time.Since(started)/20), longest)):
-		}
-	}
-	return true
+	return "it did not come in " + patience.String(), false
 }
 
 // operation is a command of a sandbox that runs beside the test.
@@ -100,4 +71,14 @@ func begin(do func() error) *operation {
 func (o *operation) wait() error {
 	<-o.ended
 	return o.err
+}
+
+// over says that an operation has ended, for a wait for what it does.
+func (o *operation) over() string {
+	select {
+	case <-o.ended:
+		return fmt.Sprintf("the operation has ended: %v", o.err)
+	default:
+		return ""
+	}
 }
