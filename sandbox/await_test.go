@@ -54,7 +54,7 @@ func TestAwaitBearsFailures(t *testing.T) {
 				client.PrependReactor("list", c.resource, func(clienttesting.Action) (bool, runtime.Object, error) {
 					return c.failing(time.Since(started)), nil, refused
 				})
-				assert.ErrorIs(t, awaitTrainings(t.Context(), client, io.Discard, t.TempDir()), c.want)
+				assert.ErrorIs(t, awaitTrainings(t.Context(), client, io.Discard), c.want)
 				assert.Equal(t, c.after, time.Since(started))
 			})
 		})
@@ -70,5 +70,5 @@ func TestAwaitIsInterrupted(t *testing.T) {
 		cancel(interrupted)
 		return true, nil, errors.New("connection refused")
 	})
-	assert.ErrorIs(t, awaitTrainings(ctx, client, io.Discard, t.TempDir()), interrupted)
+	assert.ErrorIs(t, awaitTrainings(ctx, client, io.Discard), interrupted)
 }

@@ -2,12 +2,9 @@ package sandbox
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -117,34 +114,22 @@ func nodeProgram(executable string, options node.Options) (process.Program, erro
 // both only when it starts. The archives, of gigabytes, are told apart by their
 // sizes and times.
 func nodeInputs(o node.Options) (string, error) {
-	text, err := json.Marshal(o)
+	inputs := fmt.Sprintln(o)
+	if o.Images == "" {
+		return inputs, nil
+	}
+	archives, err := filepath.Glob(filepath.Join(o.Images, "*.tar"))
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%s\n", text)
-	if o.Images != "" {
-		if err := describeArchives(sum, os.DirFS(o.Images)); err != nil {
-			return "", fmt.Errorf("images in %s: %w", o.Images, err)
-		}
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-// describeArchives writes what tells archives apart.
-func describeArchives(to io.Writer, folder fs.FS) error {
-	archives, err := fs.Glob(folder, "*.tar")
-	if err != nil {
-		return err
-	}
 	for _, archive := range archives {
-		info, err := fs.Stat(folder, archive)
+		info, err := os.Stat(archive)
 		if err != nil {
-			return err
+			return "", err
 		}
-		fmt.Fprintln(to, archive, info.Size(), info.ModTime().UnixNano())
+		inputs += fmt.Sprintln(archive, info.Size(), info.ModTime().UnixNano())
 	}
-	return nil
+	return inputs, nil
 }
 
 // stopNode ends the real node and removes what the kernel keeps of it.

@@ -4,19 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -30,8 +25,6 @@ import (
 type report struct {
 	// read is the time of the last line.
 	read time.Time
-	// steps and losses are the points of the curve of the last attempt.
-	steps, losses []float64
 }
 
 var stepLine = regexp.MustCompile(`step (\d+) of (\d+), loss ([-+.\deE]+)`)
@@ -78,26 +71,16 @@ func (r *report) lines(log io.Reader) ([]string, error) {
 			continue
 		}
 		r.read = written
-		if line := r.line(text); line != "" {
+		if line := lineOf(text); line != "" {
 			shown = append(shown, line)
 		}
 	}
 	return shown, scanner.Err()
 }
 
-// line takes a line, and returns how to show it, or "".
-func (r *report) line(text string) string {
+// lineOf returns how to show a line, or "".
+func lineOf(text string) string {
 	if step := stepLine.FindStringSubmatch(text); step != nil {
-		number, _ := strconv.ParseFloat(step[1], 64)
-		loss, err := strconv.ParseFloat(step[3], 64)
-		if err != nil {
-			return ""
-		}
-		if len(r.steps) > 0 && number <= r.steps[len(r.steps)-1] {
-			// Another attempt counts its steps from the beginning.
-			r.steps, r.losses = nil, nil
-		}
-		r.steps, r.losses = append(r.steps, number), append(r.losses, loss)
 		return step[0]
 	}
 	if object, found := strings.CutPrefix(text, resultPrefix); found {
@@ -117,18 +100,4 @@ func words(result map[string]any) string {
 		all = append(all, fmt.Sprintf("%s %v", strings.ReplaceAll(name, "_", " "), result[name]))
 	}
 	return strings.Join(all, ", ")
-}
-
-// draw writes the curve of the loss as a picture, and returns its path, or "" if there are
-// not enough points.
-func (r *report) draw(folder, job string) (string, error) {
-	if len(r.steps) < 2 {
-		return "", nil
-	}
-	file := filepath.Join(folder, "loss-"+job+".svg")
-	err := errors.Join(os.MkdirAll(folder, 0o755), renameio.WriteFile(file, []byte(curve(job, r.steps, r.losses)), 0o644))
-	if err != nil {
-		return "", fmt.Errorf("draw the loss of %s: %w", job, err)
-	}
-	return file, nil
 }

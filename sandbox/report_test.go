@@ -1,9 +1,6 @@
 package sandbox
 
 import (
-	"encoding/xml"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -33,17 +30,15 @@ no time
 	for _, c := range []struct {
 		name, log string
 		want      []string
-		steps     []float64
 	}{
-		{"steps", log, []string{"step 50 of 300, loss 0.6931", "step 100 of 300, loss 0.41"}, []float64{50, 100}},
-		{"the result, after lines that were read", more, []string{"result: auc 0.865, trained batches 600"}, []float64{50, 100}},
-		{"another attempt, after a long line", again, []string{"step 50 of 300, loss 0.3"}, []float64{50}},
+		{"steps", log, []string{"step 50 of 300, loss 0.6931", "step 100 of 300, loss 0.41"}},
+		{"the result, after lines that were read", more, []string{"result: auc 0.865, trained batches 600"}},
+		{"another attempt, after a long line", again, []string{"step 50 of 300, loss 0.3"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			lines, err := r.lines(strings.NewReader(c.log))
 			require.NoError(t, err)
 			assert.Equal(t, c.want, lines)
-			assert.Equal(t, c.steps, r.steps)
 		})
 	}
 	assert.Equal(t, time.Date(2026, 11, 23, 10, 0, 5, 0, time.UTC), r.read)
@@ -64,34 +59,5 @@ func TestFollow(t *testing.T) {
 			}
 		}
 		assert.Equal(t, want, asked, job)
-	}
-}
-
-func TestDraw(t *testing.T) {
-	for name, c := range map[string]struct {
-		steps, losses []float64
-		want          string
-	}{
-		"no point":     {nil, nil, ""},
-		"one point":    {[]float64{50}, []float64{0.7}, ""},
-		"a curve":      {[]float64{50, 100, 200}, []float64{0.8, 0.4, 0.2}, `points="200.0,40.0 340.0,175.0 620.0,242.5"`},
-		"only zeros":   {[]float64{1, 2}, []float64{0, 0}, `points="340.0,310.0 620.0,310.0"`},
-		"a small step": {[]float64{1, 2}, []float64{1, 0.5}, `points="340.0,40.0 620.0,175.0"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			folder := filepath.Join(t.TempDir(), "losses")
-			r := &report{steps: c.steps, losses: c.losses}
-			file, err := r.draw(folder, "clicks")
-			require.NoError(t, err)
-			if c.want == "" {
-				assert.Empty(t, file)
-				return
-			}
-			assert.Equal(t, filepath.Join(folder, "loss-clicks.svg"), file)
-			picture, err := os.ReadFile(file)
-			require.NoError(t, err)
-			assert.Contains(t, string(picture), c.want)
-			assert.NoError(t, xml.Unmarshal(picture, new(struct{ XMLName xml.Name })), "not XML")
-		})
 	}
 }

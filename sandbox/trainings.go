@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,17 +14,13 @@ import (
 )
 
 // awaitTrainings waits until all training jobs have ended. It writes their progress and the reports of their
-// scripts, and draws the losses into the folder. It returns an error if a job has failed, or if the
+// scripts. It returns an error if a job has failed, or if the
 // API server does not answer for minutes.
-func awaitTrainings(ctx context.Context, client kubernetes.Interface, out io.Writer, folder string) error {
+func awaitTrainings(ctx context.Context, client kubernetes.Interface, out io.Writer) error {
 	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
 	return status.Await(ctx, client, func(all []status.Training) (bool, error) {
 		w.show(ctx, all)
-		ended, err := result(all)
-		if ended {
-			err = errors.Join(err, w.draw(folder))
-		}
-		return ended, err
+		return result(all)
 	})
 }
 
@@ -59,19 +53,6 @@ func (w *watch) show(ctx context.Context, all []status.Training) {
 
 func (w *watch) say(text string) {
 	fmt.Fprintf(w.out, "%5s  %s\n", time.Since(w.started).Round(time.Second), text)
-}
-
-// draw draws the losses of all trainings.
-func (w *watch) draw(folder string) error {
-	var failures []error
-	for _, job := range slices.Sorted(maps.Keys(w.reports)) {
-		file, err := w.reports[job].draw(folder, job)
-		if file != "" {
-			w.say(job + ": the loss is drawn in " + file)
-		}
-		failures = append(failures, err)
-	}
-	return errors.Join(failures...)
 }
 
 // result reports whether all training jobs have ended, and which have failed. Without a job, they

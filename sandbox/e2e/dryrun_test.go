@@ -186,10 +186,6 @@ func sameName(objects []*unstructured.Unstructured) []refusal {
 	return refused
 }
 
-func (d *dryRun) refuses(ctx context.Context, stack stackgen.Stack, rule string) bool {
-	return slices.ContainsFunc(d.refusals(ctx, stack), func(r refusal) bool { return r.rule() == rule })
-}
-
 // create returns the answer of the API server. It sends the same object only once.
 func (d *dryRun) create(ctx context.Context, object *unstructured.Unstructured) error {
 	text, err := json.Marshal(object)

@@ -201,32 +201,3 @@ func remains(dir string) ([]string, error) {
 	}
 	return remains, nil
 }
-
-// PeakMemory returns the most memory, in bytes, that the machines of the nodes in dir have used
-// since each was started, including their pods and their page caches.
-func PeakMemory(dir string) (int64, error) {
-	var sum int64
-	err := eachMachine(dir, func(dir string) error {
-		peak, err := peakMemory(dir)
-		sum += peak
-		return err
-	})
-	return sum, err
-}
-
-func peakMemory(dir string) (int64, error) {
-	for _, file := range []string{
-		filepath.Join("/sys/fs/cgroup", nameOf(dir), "memory.peak"),
-		filepath.Join("/sys/fs/cgroup/memory", nameOf(dir), "memory.max_usage_in_bytes"),
-	} {
-		value, err := os.ReadFile(file)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		return strconv.ParseInt(strings.TrimSpace(string(value)), 10, 64)
-	}
-	return 0, fmt.Errorf("the node in %s has no control group %s", dir, nameOf(dir))
-}

@@ -86,9 +86,6 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 	assert.Greater(t, len(found), 2, "and one control group or more")
 	assert.Equal(t, mounts, read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
 	assert.Equal(t, "0\n", read(t, "/proc/sys/vm/panic_on_oom"))
-	peak, err := peakMemory(o.Dir)
-	require.NoError(t, err)
-	assert.Greater(t, peak, int64(10<<20), "containerd alone takes so much")
 
 	shutDown()
 	assertNothingLeft(t, o)

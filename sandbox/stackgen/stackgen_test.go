@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -60,11 +59,4 @@ func TestTables(t *testing.T) {
 	for _, name := range names {
 		assert.True(t, known[name], "the schema has no %s", name)
 	}
-}
-
-func TestShrink(t *testing.T) {
-	stack := Stack{"a": map[string]any{"b": []any{1, 2, 3}, "c": "d"}, "e": "f"}
-	smallest := Shrink(stack, func(s Stack) bool { return strings.Contains(s.String(), "- 2\n") })
-	assert.Equal(t, Stack{"a": map[string]any{"b": []any{2}}}, smallest)
-	assert.Len(t, stack, 2, "what is shrunk is a copy")
 }

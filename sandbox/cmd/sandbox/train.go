@@ -59,13 +59,7 @@ func (f *flags) train(ctx context.Context) error {
 	if err := s.AwaitTrainings(ctx); err != nil {
 		return err
 	}
-	peak, err := s.PeakMemory()
-	if err != nil {
-		return err
-	}
-	const gib = 1 << 30
-	fmt.Printf("\ntrained: programs and images %s, up %s, training %s; the node used at most %.1f GiB, including its page cache\n",
-		prepared.Sub(started).Round(time.Second), up.Sub(prepared).Round(time.Second), time.Since(up).Round(time.Second),
-		float64(peak)/gib)
+	fmt.Printf("\ntrained: programs and images %s, up %s, training %s\n",
+		prepared.Sub(started).Round(time.Second), up.Sub(prepared).Round(time.Second), time.Since(up).Round(time.Second))
 	return nil
 }
