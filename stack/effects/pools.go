@@ -29,8 +29,8 @@ type Pool struct {
 	AtOnce, Rounds int
 	// Labels are the labels of the nodes. They are nil for a pool of the stack file.
 	Labels map[string]string
-	// settings are the values of [poolSettings].
-	settings []string
+	// settings are the values of [poolSettings] by their fields.
+	settings map[string]string
 }
 
 // NodePool is a node pool of the stack file, with the settings that it takes from the rest of the
@@ -121,7 +121,7 @@ func costOf(setting string) cost {
 
 // AddPool adds a node pool of the stack file.
 func (s Stack) AddPool(path *field.Path, spec NodePool) {
-	pool := Pool{Path: path, Zones: spec.Zones, AtOnce: spec.NodesAtOnce(), Rounds: spec.Rounds()}
+	pool := Pool{Path: path, settings: map[string]string{}, Zones: spec.Zones, AtOnce: spec.NodesAtOnce(), Rounds: spec.Rounds()}
 	if spec.Nodes != nil {
 		pool.Nodes = *spec.Nodes
 	}
@@ -134,14 +134,14 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 		if setting.value != nil {
 			value = setting.value(spec)
 		}
-		pool.settings = append(pool.settings, text(value))
+		pool.settings[setting.field] = text(value)
 	}
 	s.Pools[spec.Name] = pool
 }
 
 // addPool adds a node pool of the state.
 func (s Stack) addPool(outputs map[string]any) {
-	pool := Pool{Zones: texts(outputs["nodeLocations"]), Labels: map[string]string{}}
+	pool := Pool{settings: map[string]string{}, Zones: texts(outputs["nodeLocations"]), Labels: map[string]string{}}
 	if perZone, fixed := outputs["nodeCount"].(float64); fixed && outputs["autoscaling"] == nil {
 		pool.Nodes = int(perZone) * len(pool.Zones)
 	}
@@ -153,7 +153,7 @@ func (s Stack) addPool(outputs map[string]any) {
 		pool.Labels[name] = fmt.Sprint(value)
 	}
 	for _, setting := range poolSettings {
-		pool.settings = append(pool.settings, text(output(outputs, strings.Split(setting.output, "."))))
+		pool.settings[setting.field] = text(output(outputs, strings.Split(setting.output, ".")))
 	}
 	s.Pools[fmt.Sprint(outputs["name"])] = pool
 }
@@ -220,11 +220,11 @@ func refused(protected bool) string {
 func poolChanges(before, after Stack, name string, was, is Pool) []string {
 	var changes []string
 	highest := mayRecreate
-	for i, setting := range poolSettings {
-		if was.settings[i] == is.settings[i] {
+	for _, setting := range poolSettings {
+		path, old, new := setting.field, was.settings[setting.field], is.settings[setting.field]
+		if old == new {
 			continue
 		}
-		path, old, new := setting.field, was.settings[i], is.settings[i]
 		switch {
 		case path == driverVersion && before.Driver.Installer != after.Driver.Installer:
 			path, old, new = "persia:nvidiaDriver.installer", string(before.Driver.Installer), string(after.Driver.Installer)
@@ -386,14 +386,5 @@ func (s Stack) runsOn(pod corev1.PodSpec, pool string) bool {
 // pool: pods without GPUs on a pool without GPUs, and pods with GPUs on a pool with GPUs.
 func (s Stack) admits(role Role, pool string) bool {
 	_, wants := role.container().Resources.Limits[gcp.GPUResource]
-	return wants == s.Pools[pool].hasGPUs()
-}
-
-func (p Pool) hasGPUs() bool {
-	for i, setting := range poolSettings {
-		if setting.field == "gpu.type" {
-			return p.settings[i] != ""
-		}
-	}
-	return false
+	return wants == (s.Pools[pool].settings["gpu.type"] != "")
 }
