@@ -15,60 +15,45 @@ var (
 	introduction string
 	//go:embed nodepools.md
 	aboutChanges string
-	//go:embed pedl.md
-	aboutPEDL string
 )
 
-const (
-	mainPage = "configuration.md"
-	pedlPage = "pedl.md"
-)
-
-// pageOf returns the page that has a section. PEDL's fields have their own page.
-func pageOf(path string) string {
-	if strings.HasPrefix(path+".", "persia:pedl.") {
-		return pedlPage
-	}
-	return mainPage
-}
-
-// writer holds the pages while they are written.
+// writer holds the page while it is written.
 type writer struct {
 	*Reference
-	text map[string]string
+	strings.Builder
 	// at is the section of each object, by the name of its definition, and said the section with each
 	// description of a field, with and without its name.
 	at, said map[string]string
 }
 
-// pages returns the pages that describe a stack file, by their names in docs/reference.
-func (r *Reference) pages() map[string]string {
-	p := writer{r, map[string]string{mainPage: introduction, pedlPage: aboutPEDL}, map[string]string{}, map[string]string{}}
+// page returns the page that describes a stack file.
+func (r *Reference) page() string {
+	w := &writer{Reference: r, at: map[string]string{}, said: map[string]string{}}
 	var keys []string
 	stack := r.definitions["Stack"].Properties
 	for _, key := range config.Keys() {
 		value, _ := stack.Get(key)
-		p.find(key, value)
-		keys = append(keys, p.link(mainPage, key, key))
+		w.find(key, value)
+		keys = append(keys, link(key, key))
 	}
-	p.text[mainPage] += "\nKeys: " + strings.Join(keys, ",\n") + ".\n"
+	w.WriteString(introduction + "\nKeys: " + strings.Join(keys, ",\n") + ".\n")
 	for _, key := range config.Keys() {
 		value, _ := stack.Get(key)
-		p.section(key, value)
+		w.section(key, value)
 	}
-	return p.text
+	return w.String()
 }
 
 // find finds the sections of the objects in a value: each is where the object is first.
-func (p writer) find(path string, value *schema) {
+func (w *writer) find(path string, value *schema) {
 	name := nameIn(innermost(value))
-	if t := p.types[name]; t == nil || !isOwn(t) || p.at[name] != "" {
+	if t := w.types[name]; t == nil || !isOwn(t) || w.at[name] != "" {
 		return
 	}
-	p.at[name] = path
-	for _, f := range fieldsOf(p.types[name]) {
-		inner, _ := p.definitions[name].Properties.Get(f.name)
-		p.find(path+inside(value)+"."+f.name, inner)
+	w.at[name] = path
+	for _, f := range fieldsOf(w.types[name]) {
+		inner, _ := w.definitions[name].Properties.Get(f.name)
+		w.find(path+inside(value)+"."+f.name, inner)
 	}
 }
 
@@ -84,13 +69,13 @@ func inside(value *schema) string {
 }
 
 // section writes the section of a value, and of the objects in it.
-func (p writer) section(path string, value *schema) {
+func (w *writer) section(path string, value *schema) {
 	isKey, name := !strings.Contains(path, "."), nameIn(innermost(value))
-	if !isKey && p.at[name] != path {
+	if !isKey && w.at[name] != path {
 		return
 	}
-	about := p.object(value).Description
-	if first := firstSentence(about); p.said[first] != "" {
+	about := w.object(value).Description
+	if first := firstSentence(about); w.said[first] != "" {
 		about = strings.TrimSpace(strings.TrimPrefix(about, first))
 	}
 	text := "\n### " + path + "\n"
@@ -98,28 +83,27 @@ func (p writer) section(path string, value *schema) {
 		text += "\n" + escaped(about) + "\n"
 	}
 	if isKey {
-		text = "\n## " + path + "\n\n*" + capitalized(p.words(path, value)) + ".* " + escaped(value.Description) + "\n"
+		text = "\n## " + path + "\n\n*" + capitalized(w.words(value)) + ".* " + escaped(value.Description) + "\n"
 	}
 	if path == "persia:nodePools" {
 		text += "\n" + aboutChanges
 	}
-	page := pageOf(path)
-	if p.at[name] != path {
-		p.text[page] += text
+	if w.at[name] != path {
+		w.WriteString(text)
 		return
 	}
-	fields := fieldsOf(p.types[name])
+	fields := fieldsOf(w.types[name])
 	changes := slices.ContainsFunc(fields, func(f field) bool { return f.Tag.Get("change") != "" })
 	head := []string{"field", "type", "when changed", "description"}
 	rule := []string{"---", "---", "---", "---"}
 	rows := [][]string{head, rule}
 	for _, f := range fields {
-		inner, _ := p.definitions[name].Properties.Get(f.name)
-		kind := p.words(path, inner)
-		if slices.Contains(p.definitions[name].Required, f.name) {
+		inner, _ := w.definitions[name].Properties.Get(f.name)
+		kind := w.words(inner)
+		if slices.Contains(w.definitions[name].Required, f.name) {
 			kind += ", required"
 		}
-		rows = append(rows, []string{"`" + f.name + "`", kind, f.Tag.Get("change"), p.description(path, f, inner)})
+		rows = append(rows, []string{"`" + f.name + "`", kind, f.Tag.Get("change"), w.description(path, f, inner)})
 	}
 	for _, row := range rows {
 		if !changes {
@@ -127,29 +111,29 @@ func (p writer) section(path string, value *schema) {
 		}
 		text += "\n| " + strings.Join(row, " | ") + " |"
 	}
-	p.text[page] += text + "\n"
+	w.WriteString(text + "\n")
 	for _, f := range fields {
-		inner, _ := p.definitions[name].Properties.Get(f.name)
-		p.section(path+inside(value)+"."+f.name, inner)
+		inner, _ := w.definitions[name].Properties.Get(f.name)
+		w.section(path+inside(value)+"."+f.name, inner)
 	}
 }
 
 // words returns a type in words, with a link to its description.
-func (p writer) words(path string, value *schema) string {
+func (w *writer) words(value *schema) string {
 	name := nameIn(value)
-	switch of := p.types[name]; {
+	switch of := w.types[name]; {
 	case of != nil && isOwn(of):
-		return p.link(pageOf(path), "object", p.at[name])
+		return link("object", w.at[name])
 	case of != nil:
 		return "[" + of.Name() + "](" + apiReference + kubernetes[of.Name()] + ")"
 	case value.AnyOf != nil:
-		return p.words(path, value.AnyOf[0])
+		return w.words(value.AnyOf[0])
 	case value.Pattern == input.QuantityForm:
 		return "quantity"
 	case value.Items != nil:
-		return "list of " + p.words(path, value.Items)
+		return "list of " + w.words(value.Items)
 	case value.AdditionalProperties != nil:
-		return "map of " + p.words(path, value.AdditionalProperties)
+		return "map of " + w.words(value.AdditionalProperties)
 	case value.Type == "string":
 		return "text"
 	case value.Type == "":
@@ -158,13 +142,7 @@ func (p writer) words(path string, value *schema) string {
 	return value.Type
 }
 
-func (p writer) link(from, text, to string) string {
-	page := pageOf(to)
-	if page == from {
-		page = ""
-	}
-	return "[" + text + "](" + page + anchor(to) + ")"
-}
+func link(text, section string) string { return "[" + text + "](" + anchor(section) + ")" }
 
 // apiReference is the Kubernetes API reference, and kubernetes has the pages of types in it.
 const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
@@ -187,11 +165,11 @@ var (
 )
 
 // description returns the description of a field, or the section that has it.
-func (p writer) description(path string, f field, value *schema) string {
+func (w *writer) description(path string, f field, value *schema) string {
 	text, _, _ := strings.Cut(value.Description, " Default")
-	if said := p.said[f.name+text]; said != "" {
-		return "See " + p.link(pageOf(path), said, said) + "."
+	if said := w.said[f.name+text]; said != "" {
+		return "See " + link(said, said) + "."
 	}
-	p.said[f.name+text], p.said[text] = path, path
+	w.said[f.name+text], w.said[text] = path, path
 	return escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(value.Description), "")))
 }

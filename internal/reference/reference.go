@@ -81,13 +81,9 @@ func Read() (*Reference, error) {
 
 // Files returns the generated files, by their paths in the repository.
 func (r *Reference) Files() (map[string]string, error) {
-	files := map[string]string{}
-	for name, text := range r.pages() {
-		files["docs/reference/"+name] = text
-	}
+	page := r.page()
 	schema, err := r.schema()
-	files["stack.schema.json"] = schema
-	return files, err
+	return map[string]string{"docs/reference/configuration.md": page, "stack.schema.json": schema}, err
 }
 
 // ownPackages begins the import paths of the program's packages.

@@ -21,8 +21,8 @@ const definition = "#/definitions/"
 
 type schema = jsonschema.Schema
 
-// schema returns the JSON Schema of a stack file for editors. It moves what objects require, so the pages
-// come first.
+// schema returns the JSON Schema of a stack file for editors. It moves what objects require, so the page
+// comes first.
 func (r *Reference) schema() (string, error) {
 	job, nats := r.definitions["Job"], r.definitions["NATS"]
 	unlessGiven(r.definitions["Cluster"], &schema{Required: []string{"existing"}})
