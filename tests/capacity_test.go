@@ -112,15 +112,17 @@ func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]cap
 		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
 	}
 	for _, registration := range recorder.All(t, testkit.NATSCluster) {
-		nats := testkit.Object[programtest.NATSCluster](t, registration)
-		pod := nats.Spec.Pod
+		pod := testkit.Part[struct {
+			NodeSelector                 map[string]string
+			Resources, ReloaderResources corev1.ResourceRequirements
+		}](t, registration, "spec.pod")
 		whole := pod.Resources.Requests.DeepCopy()
 		for name, amount := range pod.ReloaderResources.Requests {
 			sum := whole[name]
 			sum.Add(amount)
 			whole[name] = sum
 		}
-		add(pod.NodeSelector, corev1.ResourceRequirements{Requests: whole}, nats.Spec.Size)
+		add(pod.NodeSelector, corev1.ResourceRequirements{Requests: whole}, testkit.Part[int32](t, registration, "spec.size"))
 	}
 	return total
 }

@@ -108,7 +108,7 @@ func closedNamespaces(t *testing.T, r *testkit.Recorder) {
 
 func namespaces(t *testing.T, r *testkit.Recorder) {
 	for _, registration := range r.Resources {
-		if namespace, ok := testkit.Lookup(t, registration, "metadata.namespace"); ok {
+		if namespace := testkit.Found(t, registration, "metadata.namespace"); namespace != nil {
 			assert.Contains(t, []any{"persia", "nats-io", "persia-operator", "jobset-system", "kueue-system", "persia-provisioner", "pedl", "pedl-agents", "kube-system"}, namespace, registration.URN)
 		}
 	}
@@ -119,8 +119,8 @@ func pods(t *testing.T, r *testkit.Recorder) map[string]corev1.PodSpec {
 	t.Helper()
 	specs := map[string]corev1.PodSpec{}
 	for _, registration := range r.Resources {
-		template, has := testkit.Lookup(t, registration, "spec.template.spec")
-		if !has || !strings.HasPrefix(registration.TypeToken, "kubernetes:") {
+		template := testkit.Found(t, registration, "spec.template.spec")
+		if template == nil || !strings.HasPrefix(registration.TypeToken, "kubernetes:") {
 			continue
 		}
 		text, err := json.Marshal(template)

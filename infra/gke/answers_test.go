@@ -51,7 +51,7 @@ func TestAnsweredOtherwise(t *testing.T) {
 			if c.cluster != nil {
 				there[prodCluster] = c.cluster
 			}
-			recorder, err := programtest.DeployOver(t, configuration, there)
+			recorder, err := programtest.Deploy(t, configuration, there)
 			require.NoError(t, err)
 			registered := recorder.One(t, testkit.Cluster, "persia-prod")
 			for _, block := range []string{"databaseEncryption", "dnsConfig", "datapathProvider"} {

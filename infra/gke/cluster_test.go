@@ -186,14 +186,14 @@ func set(object map[string]any, path string, value any) {
 }
 
 func TestClusterSettings(t *testing.T) {
-	silent := programtest.ProdWith(t, func(map[string]any) {})
+	silent := prodWith(t, func(map[string]any) {})
 	for _, c := range clusterSettings {
 		typeToken := c.of
 		if typeToken == "" {
 			typeToken = testkit.Cluster
 		}
 		t.Run(c.setting+" "+typeToken, func(t *testing.T) {
-			edited := programtest.ProdWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
+			edited := prodWith(t, func(cluster map[string]any) { set(cluster, c.setting, c.value) })
 			for path, want := range c.inputs {
 				assert.Equal(t, want.safe, testkit.Found(t, silent.One(t, typeToken, "persia-prod"+c.name), path), path)
 				assert.Equal(t, want.edited, testkit.Found(t, edited.One(t, typeToken, "persia-prod"+c.name), path), path)
@@ -253,7 +253,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestNodesReachTheInternet(t *testing.T) {
-	private := programtest.ProdWith(t, func(map[string]any) {})
+	private := prodWith(t, func(map[string]any) {})
 	assert.Equal(t, true, testkit.At(t, private.One(t, testkit.Subnetwork, "persia-prod"), "privateIpGoogleAccess"))
 	nat := private.One(t, testkit.RouterNAT, "persia-prod")
 	for path, want := range map[string]any{
@@ -265,7 +265,7 @@ func TestNodesReachTheInternet(t *testing.T) {
 	}
 	assert.Contains(t, private.One(t, testkit.Cluster, "persia-prod").Dependencies(), nat.URN)
 
-	public := programtest.ProdWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
+	public := prodWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
 	assert.Empty(t, public.Some(testkit.RouterNAT), "public nodes need none")
 	assert.Empty(t, public.Some(testkit.Router))
 }
@@ -283,7 +283,7 @@ func TestNodeRoles(t *testing.T) {
 		"one more": {[]any{added}, append(needed, added)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prod := programtest.ProdWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
+			prod := prodWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
 			var roles []any
 			for _, grant := range prod.All(t, testkit.ProjectMember) {
 				roles = append(roles, testkit.At(t, grant, "role"))
@@ -312,7 +312,7 @@ func TestKeyGrants(t *testing.T) {
 		"both":       {map[string]any{"secrets": aKey, "bootDisks": aKey}, []string{secrets, bootDisks}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			prod := programtest.ProdWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
+			prod := prodWith(t, func(cluster map[string]any) { cluster["encryption"] = test.encryption })
 			assert.Len(t, prod.Some(testkit.KeyGrant), len(test.grants))
 			for _, name := range test.grants {
 				grant := prod.One(t, testkit.KeyGrant, name)
@@ -326,9 +326,9 @@ func TestKeyGrants(t *testing.T) {
 }
 
 func TestBackupPlan(t *testing.T) {
-	assert.Empty(t, programtest.ProdWith(t, func(map[string]any) {}).Some(testkit.BackupPlan), "unless the stack wants one")
+	assert.Empty(t, prodWith(t, func(map[string]any) {}).Some(testkit.BackupPlan), "unless the stack wants one")
 
-	prod := programtest.ProdWith(t, func(cluster map[string]any) {
+	prod := prodWith(t, func(cluster map[string]any) {
 		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
 	})
 	plan := prod.One(t, testkit.BackupPlan, "persia-prod")
@@ -355,7 +355,22 @@ func TestBackupPlan(t *testing.T) {
 		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
 	})
 	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
-	next, err := programtest.DeployOver(t, configuration, testkit.Cloud{id: {}})
+	next, err := programtest.Deploy(t, configuration, testkit.Cloud{id: {}})
 	require.NoError(t, err)
 	assert.Equal(t, id, next.One(t, testkit.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
+}
+
+// prodWith is prod, but protected, and without what needs settings to be on.
+func prodWith(t testing.TB, change func(cluster map[string]any)) *testkit.Recorder {
+	t.Helper()
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
+		delete(cluster.(map[string]any), "deletionProtection")
+		change(cluster.(map[string]any))
+	})
+	configuration["persia:storage"] = "[]"
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
+		delete(jobs.([]any)[0].(map[string]any), "mounts")
+	})
+	return programtest.MustDeploy(t, configuration)
 }

@@ -49,7 +49,7 @@ func TestRangeOfNodesOnlyGrows(t *testing.T) {
 			if c.state != nil {
 				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
 			}
-			_, err := programtest.DeployOver(t, configuration, there)
+			_, err := programtest.Deploy(t, configuration, there)
 			if !c.refused {
 				require.NoError(t, err)
 				return

@@ -89,7 +89,7 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 			if c.state != nil {
 				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
 			}
-			recorder, err := programtest.DeployOver(t, configuration, there)
+			recorder, err := programtest.Deploy(t, configuration, there)
 			if c.refuses == nil {
 				require.NoError(t, err)
 				return

@@ -111,10 +111,10 @@ func TestTakenOver(t *testing.T) {
 				assert.Empty(t, network)
 			}
 
-			recorder, err := programtest.DeployOver(t, configuration, left("persia-other"))
+			recorder, err := programtest.Deploy(t, configuration, left("persia-other"))
 			require.ErrorContains(t, err, "exists already, and the stack persia-other has created it; remove create")
 			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
-			recorder, err = programtest.DeployOver(t, configuration, left(""))
+			recorder, err = programtest.Deploy(t, configuration, left(""))
 			require.ErrorContains(t, err, "exists already, and no stack has created it; remove create")
 			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
 		})
@@ -140,7 +140,7 @@ func TestShrinking(t *testing.T) {
 			there := left(programtest.ThisStack)
 			there[instanceID]["tier"] = "BASIC_HDD"
 			there[instanceID]["fileShares"] = []any{map[string]any{"capacityGb": 2048, "name": "checkpoints"}}
-			recorder, err := programtest.DeployOver(t, withVolume(t, smaller), there)
+			recorder, err := programtest.Deploy(t, withVolume(t, smaller), there)
 			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: ")
 			require.ErrorContains(t, err, "never shrinks; write ")
 			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
@@ -165,7 +165,7 @@ func TestUnchangeable(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			recorder, err := programtest.DeployOver(t, withVolume(t, test.source), left(programtest.ThisStack))
+			recorder, err := programtest.Deploy(t, withVolume(t, test.source), left(programtest.ThisStack))
 			require.ErrorContains(t, err, "persia:storage[1]."+test.path+": Invalid value: ")
 			require.ErrorContains(t, err, "cannot be changed")
 			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
@@ -181,10 +181,10 @@ func TestExistingStorage(t *testing.T) {
 	}
 	for name, source := range sources {
 		t.Run(name, func(t *testing.T) {
-			_, err := programtest.DeployOver(t, withVolume(t, source), nil)
+			_, err := programtest.Deploy(t, withVolume(t, source), nil)
 			require.ErrorContains(t, err, "does not exist; correct the name, or write create: {}")
 			source["size"] = "2Ti"
-			_, err = programtest.DeployOver(t, withVolume(t, source), left(""))
+			_, err = programtest.Deploy(t, withVolume(t, source), left(""))
 			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: \"2Ti\"")
 			require.ErrorContains(t, err, "write 1024Gi or less")
 			source["size"] = "1Ti"

@@ -92,7 +92,7 @@ func TestNoEditDeletes(t *testing.T) {
 				},
 			} {
 				for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
-					recorder, err := programtest.DeployOver(t, edited, cloud())
+					recorder, err := programtest.Deploy(t, edited, cloud())
 					require.ErrorContains(t, err, refused, state)
 					assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs(), "nothing else is registered")
 				}
@@ -102,7 +102,7 @@ func TestNoEditDeletes(t *testing.T) {
 				"the state keeps it":      last(left(programtest.ThisStack), inState(test.typeToken, owned)),
 				"the state has forgotten": lastUpdate(left(programtest.ThisStack), record("more", resolved(test.typeToken, test.repeated))),
 			} {
-				_, err := programtest.DeployOver(t, without, cloud)
+				_, err := programtest.Deploy(t, without, cloud)
 				require.NoError(t, err, state)
 			}
 			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), last(left(programtest.ThisStack), deletable)).One(t, test.typeToken, test.name)

@@ -5,6 +5,7 @@ package programtest
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,22 +30,16 @@ const Password = "correct-horse-battery-staple"
 // ProdCache is where the stack prod pulls images of Docker Hub from.
 const ProdCache = "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/"
 
-// Deploy runs the program over a stack's configuration.
-func Deploy(t testing.TB, configuration map[string]string) (*testkit.Recorder, error) {
+// Deploy runs the program over a stack's configuration, where Google Cloud may have something already.
+func Deploy(t testing.TB, configuration map[string]string, cloud ...testkit.Cloud) (*testkit.Recorder, error) {
 	t.Helper()
-	return Run(t, pulumi.RunInfo{Config: configuration}, nil)
+	return Run(t, pulumi.RunInfo{Config: configuration}, append(cloud, nil)[0])
 }
 
-// DeployOver is [Deploy] where Google Cloud has something already.
-func DeployOver(t testing.TB, configuration map[string]string, cloud testkit.Cloud) (*testkit.Recorder, error) {
+// MustDeploy is [Deploy], and fails the test at an error.
+func MustDeploy(t testing.TB, configuration map[string]string, cloud ...testkit.Cloud) *testkit.Recorder {
 	t.Helper()
-	return Run(t, pulumi.RunInfo{Config: configuration}, cloud)
-}
-
-// MustDeploy is [DeployOver], and fails the test at an error.
-func MustDeploy(t testing.TB, configuration map[string]string, cloud testkit.Cloud) *testkit.Recorder {
-	t.Helper()
-	recorder, err := DeployOver(t, configuration, cloud)
+	recorder, err := Deploy(t, configuration, cloud...)
 	require.NoError(t, err)
 	return recorder
 }
@@ -52,7 +47,7 @@ func MustDeploy(t testing.TB, configuration map[string]string, cloud testkit.Clo
 // DeployStack runs the program over one of the repository's stack files.
 func DeployStack(t testing.TB, name string) *testkit.Recorder {
 	t.Helper()
-	return MustDeploy(t, ReadStack(t, name), nil)
+	return MustDeploy(t, ReadStack(t, name))
 }
 
 // DeployFile runs the program over a stack file in its folder. Its path is from the root.
@@ -103,10 +98,8 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 	t.Helper()
 	values := map[string]any{}
 	for key, text := range configuration {
-		var value any
-		if err := json.Unmarshal([]byte(text), &value); err != nil {
-			value = text
-		}
+		var value any = text
+		_ = json.Unmarshal([]byte(text), &value) // or it is a text
 		values[key] = value
 	}
 	assert.NoError(t, testkit.ReadSchema(t, testkit.Root(t)).CheckConfig(t, values), "%s", testkit.SchemaFile)
@@ -115,34 +108,12 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 // AccountOf is the service account that all roles of a job run as.
 func AccountOf(t testing.TB, r *testkit.Recorder, job string) string {
 	t.Helper()
-	account := ""
+	accounts := map[string]bool{}
 	for _, registration := range r.All(t, testkit.StatefulSet) {
-		set := testkit.Object[appsv1.StatefulSet](t, registration)
-		if set.Labels["persia_job"] != job {
-			continue
+		if set := testkit.Object[appsv1.StatefulSet](t, registration); set.Labels["persia_job"] == job {
+			accounts[set.Spec.Template.Spec.ServiceAccountName] = true
 		}
-		name := set.Spec.Template.Spec.ServiceAccountName
-		require.NotEmpty(t, name)
-		require.True(t, account == "" || account == name, "%s and %s", account, name)
-		account = name
 	}
-	require.NotEmpty(t, account, "no roles of %s", job)
-	return account
-}
-
-// ProdWith is prod, but protected, and without what needs settings to be on.
-func ProdWith(t testing.TB, change func(cluster map[string]any)) *testkit.Recorder {
-	t.Helper()
-	configuration := ReadStack(t, "prod")
-	Edit(t, configuration, "persia:cluster", func(cluster any) {
-		delete(cluster.(map[string]any), "deletionProtection")
-		change(cluster.(map[string]any))
-	})
-	configuration["persia:storage"] = "[]"
-	Edit(t, configuration, "persia:jobs", func(jobs any) {
-		delete(jobs.([]any)[0].(map[string]any), "mounts")
-	})
-	recorder, err := Deploy(t, configuration)
-	require.NoError(t, err)
-	return recorder
+	require.Len(t, accounts, 1, "accounts of %s", job)
+	return slices.Collect(maps.Keys(accounts))[0]
 }

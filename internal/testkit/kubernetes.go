@@ -6,12 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // SecretOf is a Secret whose data is a secret of Pulumi's.
@@ -22,16 +19,6 @@ func SecretOf(t testing.TB, recorder *Recorder, name string) corev1.Secret {
 	inputs["data"] = inputs["data"].SecretValue().Element
 	registration.Inputs = inputs
 	return Object[corev1.Secret](t, registration)
-}
-
-// Environment are the variables of the container of a role, by their names.
-func Environment(t testing.TB, role Resource) map[string]corev1.EnvVar {
-	t.Helper()
-	variables := map[string]corev1.EnvVar{}
-	for _, variable := range Object[appsv1.StatefulSet](t, role).Spec.Template.Spec.Containers[0].Env {
-		variables[variable.Name] = variable
-	}
-	return variables
 }
 
 // Container is the container of the pods of a StatefulSet.
@@ -45,14 +32,6 @@ func Variable(set *appsv1.StatefulSet, name string) corev1.EnvVar {
 		}
 	}
 	return corev1.EnvVar{}
-}
-
-// Selects reports whether a selector selects a pod by its labels.
-func Selects(t testing.TB, selector *metav1.LabelSelector, pod map[string]string) bool {
-	t.Helper()
-	parsed, err := metav1.LabelSelectorAsSelector(selector)
-	require.NoError(t, err)
-	return parsed.Matches(labels.Set(pod))
 }
 
 // Traffic is the traffic that a policy allows: the peers and ports of incoming and outgoing

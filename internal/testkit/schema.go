@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"bytes"
 	"encoding/json"
 	"path/filepath"
 	"sync"
@@ -37,10 +36,8 @@ func ReadSchema(t testing.TB, root string) Schema {
 // Check checks the text of a stack file. The error lists the problems that an editor marks.
 func (s Schema) Check(t testing.TB, text []byte) error {
 	t.Helper()
-	converted, err := yaml.YAMLToJSONStrict(text)
-	require.NoError(t, err)
-	file, err := jsonschema.UnmarshalJSON(bytes.NewReader(converted))
-	require.NoError(t, err)
+	var file any
+	require.NoError(t, yaml.UnmarshalStrict(text, &file))
 	return s.compiled.Validate(file)
 }
 
@@ -52,9 +49,7 @@ func (s Schema) CheckConfig(t testing.TB, config map[string]any) error {
 	require.NoError(t, err)
 	var file any
 	require.NoError(t, json.Unmarshal(text, &file))
-	text, err = json.Marshal(withoutNulls(file))
-	require.NoError(t, err)
-	return s.Check(t, text)
+	return s.compiled.Validate(withoutNulls(file))
 }
 
 func withoutNulls(value any) any {

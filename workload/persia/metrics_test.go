@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
@@ -19,7 +21,7 @@ func TestGatewayIsNoRole(t *testing.T) {
 	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
 	for _, registered := range prod.All(t, testkit.StatefulSet) {
 		set := testkit.Object[appsv1.StatefulSet](t, registered)
-		assert.False(t, testkit.Selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), set.Name)
+		assert.False(t, selects(t, set.Spec.Selector, gateway.Spec.Template.Labels), set.Name)
 	}
 }
 
@@ -35,9 +37,9 @@ func TestPodMonitoring(t *testing.T) {
 	assert.Contains(t, registered.Dependencies(), prod.One(t, testkit.Deployment, "nats-operator").URN, "its webhook must serve")
 
 	gateway := testkit.Object[appsv1.Deployment](t, prod.One(t, testkit.Deployment, "criteo-metrics-gateway"))
-	assert.True(t, testkit.Selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
+	assert.True(t, selects(t, &monitoring.Spec.Selector, gateway.Spec.Template.Labels))
 	dataloader := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, "criteo-dataloader"))
-	assert.False(t, testkit.Selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
+	assert.False(t, selects(t, &monitoring.Spec.Selector, dataloader.Spec.Template.Labels))
 
 	require.Len(t, monitoring.Spec.Endpoints, 1)
 	assert.Equal(t, 9091, monitoring.Spec.Endpoints[0].Port.IntValue())
@@ -71,4 +73,12 @@ func TestWithoutManagedPrometheus(t *testing.T) {
 			recorder.One(t, testkit.ConfigMap, "persia-dashboard")
 		})
 	}
+}
+
+// selects reports whether a selector selects a pod by its labels.
+func selects(t testing.TB, selector *metav1.LabelSelector, pod map[string]string) bool {
+	t.Helper()
+	parsed, err := metav1.LabelSelectorAsSelector(selector)
+	require.NoError(t, err)
+	return parsed.Matches(labels.Set(pod))
 }
