@@ -38,22 +38,6 @@ func TestStackFileKeepsSalt(t *testing.T) {
 	}, copied)
 }
 
-// TestFilesAreReplaced: who is killed while it writes leaves the file of before. A
-// second name of that file shows that it was not written into.
-func TestFilesAreReplaced(t *testing.T) {
-	project, dir := t.TempDir(), t.TempDir()
-	path, before := filepath.Join(dir, "Pulumi.dev.yaml"), filepath.Join(dir, "before")
-	require.NoError(t, os.WriteFile(path, []byte("encryptionsalt: v1:salt\n"), 0o600))
-	require.NoError(t, os.Link(path, before))
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte("config: {persia:project: p}\n"), 0o600))
-	s := source{stacks: project, stack: "dev"}
-	_, err := s.writeStackFile(dir)
-	require.NoError(t, err)
-	text, err := os.ReadFile(before)
-	require.NoError(t, err)
-	assert.Equal(t, "encryptionsalt: v1:salt\n", string(text))
-}
-
 // TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up
 // all the same.
 func TestStackFileWithSecrets(t *testing.T) {

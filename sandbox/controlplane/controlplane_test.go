@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,19 +20,6 @@ import (
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
-
-func TestFreePorts(t *testing.T) {
-	ports, err := freePorts(6)
-	require.NoError(t, err)
-	seen := map[int]bool{}
-	for _, port := range ports {
-		assert.False(t, seen[port], "port %d twice", port)
-		seen[port] = true
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		require.NoError(t, err)
-		_ = listener.Close()
-	}
-}
 
 func TestConfigKeepsToThisMachine(t *testing.T) {
 	c := New(t.TempDir(), "test", toolchain.In("/bin/tools"))
@@ -152,11 +137,4 @@ func TestRunning(t *testing.T) {
 	} {
 		assert.Equal(t, test.running, running(test.health), name)
 	}
-}
-
-func TestErrDeadNamesTheComponents(t *testing.T) {
-	err := error(errDead{"etcd", "kube-scheduler"})
-	assert.EqualError(t, err, "etcd, kube-scheduler: not running")
-	dead := errDead(nil)
-	assert.True(t, errors.As(err, &dead))
 }

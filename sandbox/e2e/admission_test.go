@@ -1,8 +1,6 @@
 package e2e
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 )
 
 // byDigest is an image that is never pulled here.
@@ -28,9 +25,7 @@ func admitted(t *testing.T) cluster {
 		"volumes": []object{{"name": "cache", "hostPath": object{"path": "/mnt/disks/cache"}}},
 	})}})
 	configuration["persia:storage"] = []object{{"name": "checkpoints", "size": "1Ti", "nfs": object{"server": "10.0.0.9", "path": "/export"}}}
-	text, err := yaml.Marshal(object{"config": configuration})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.madeup.yaml"), text, 0o600))
+	writeConfiguration(t, project, "madeup", configuration)
 	s := newSandboxOf(t, project, t.TempDir(), "madeup")
 	upChanges(t, s)
 	return newCluster(t, s)

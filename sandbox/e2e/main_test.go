@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (int, error) {
 	var err error
-	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, toolchain.OfStacks, toolchain.OfPods)
+	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, toolchain.OfStacks)
 	if err != nil {
 		return 0, err
 	}

@@ -32,11 +32,6 @@ func TestNATS(t *testing.T) {
 		n.assertServers(t, 3)
 		n.awaitBudget(t, 1)
 	})
-	t.Run("real servers read their configuration", func(t *testing.T) {
-		for _, server := range n.servers(t) {
-			connect(t, server.url())
-		}
-	})
 	t.Run("another version", func(t *testing.T) {
 		n.settings["version"] = "2.10.20"
 		assert.Equal(t, map[string]int{"update": 1, "replace": 1}, n.up(t), "the NatsCluster, and its disruption budget")
@@ -152,12 +147,6 @@ func (n *nats) configuration(t *testing.T) string {
 	secret, err := n.CoreV1().Secrets("nats-io").Get(t.Context(), broker, metav1.GetOptions{})
 	require.NoError(t, err)
 	return string(secret.Data["nats.conf"])
-}
-
-func (n *nats) awaitConfiguration(t *testing.T, part string) {
-	t.Helper()
-	await(t, func() bool { return strings.Contains(n.configuration(t), part) },
-		"the operator writes the servers' configuration")
 }
 
 // assertWhole checks that what belonged to a replaced NatsCluster has come again.

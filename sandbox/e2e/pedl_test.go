@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -17,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
-	"sigs.k8s.io/yaml"
 )
 
 // pedlStack is a stack with a training and PEDL.
@@ -55,9 +52,7 @@ func newPEDL(t *testing.T) *pedlStack {
 
 func (p *pedlStack) write(t *testing.T) {
 	t.Helper()
-	text, err := yaml.Marshal(object{"config": p.configuration})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(p.project, "Pulumi.madeup.yaml"), text, 0o600))
+	writeConfiguration(t, p.project, "madeup", p.configuration)
 }
 
 // up brings the stack up while the pod of the support check comes to its end, which

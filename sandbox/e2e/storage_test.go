@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"persia/sandbox"
 )
@@ -41,9 +39,7 @@ func newStorageStack(t *testing.T, volumes []object, jobs ...object) storageStac
 
 func (s storageStack) write() {
 	s.t.Helper()
-	text, err := yaml.Marshal(object{"config": s.configuration})
-	require.NoError(s.t, err)
-	require.NoError(s.t, os.WriteFile(filepath.Join(s.project, "Pulumi.madeup.yaml"), text, 0o600))
+	writeConfiguration(s.t, s.project, "madeup", s.configuration)
 }
 
 // resize gives volumes another size.

@@ -70,12 +70,6 @@ func TestAZombieDoesNotRun(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.Signal(0)), "the kernel still knows it")
 }
 
-func TestListHoldsThisProcess(t *testing.T) {
-	own, err := Matching(func(p Process) bool { return p.PID == os.Getpid() })
-	require.NoError(t, err)
-	assert.Len(t, own, 1)
-}
-
 func TestStop(t *testing.T) {
 	tests := map[string]struct {
 		script string

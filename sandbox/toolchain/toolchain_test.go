@@ -1,7 +1,6 @@
 package toolchain
 
 import (
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -131,35 +130,6 @@ func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []string{"tiny"}, stale)
 	assert.NoFileExists(t, filepath.Join(b.binDir, "tiny"))
-}
-
-func TestAnInterruptedBuildSaysSo(t *testing.T) {
-	b := tinyBuilder(t, tinyRoot(t), t.TempDir())
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	assert.ErrorIs(t, b.compile(ctx, tiny, "v1.2.3"), context.Canceled)
-}
-
-func TestLdflags(t *testing.T) {
-	tests := []struct {
-		tool    tool
-		version string
-		want    string
-	}{
-		{named("etcd"), "v3.6.4", "-s -w"},
-		{named("kwok"), "v0.8.0", "-s -w -X sigs.k8s.io/kwok/pkg/consts.Version=0.8.0"},
-		{named("pulumi"), "v3.250.0", "-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version=v3.250.0"},
-		{
-			tool{variables: kubernetesVersion[:3]}, "v1.34.2",
-			"-s -w -X k8s.io/component-base/version.gitVersion=v1.34.2" +
-				" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=34",
-		},
-	}
-	for _, test := range tests {
-		t.Run(test.want, func(t *testing.T) {
-			assert.Equal(t, test.want, test.tool.ldflags(test.version))
-		})
-	}
 }
 
 func TestEveryToolIsPinned(t *testing.T) {
