@@ -12,8 +12,7 @@ import (
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp/autoscaler"
-	"persia/sandbox/gcp/loadbalancer"
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 // AgentOptions say what [RunAgent] runs, and where.
@@ -46,8 +45,8 @@ func RunAgent(ctx context.Context, options AgentOptions) error {
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
-	group.Go(func() error { return nodepools.Repair(ctx, config, logger) })
-	group.Go(func() error { return loadbalancer.Run(ctx, config, logger) })
+	group.Go(func() error { return gke.Repair(ctx, config, logger) })
+	group.Go(func() error { return gke.GiveAddresses(ctx, config, logger) })
 	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
 	group.Go(func() error {
 		return agent.Run(ctx, agent.Options{

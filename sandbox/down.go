@@ -139,7 +139,7 @@ func (e *engine) deleteFromState(ctx context.Context, urn resource.URN) error {
 
 // showKept prints the resources of the simulated Google Cloud in a folder that outlive its stacks.
 func showKept(out io.Writer, storage string) error {
-	kept, err := gcp.Kept(google.New(storage, google.Settings{}))
+	kept, err := gcp.Kept(google.New(storage))
 	if err != nil || len(kept) == 0 {
 		return err
 	}

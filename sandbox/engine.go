@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/kubeprovider"
 	"persia/sandbox/provider"
@@ -111,7 +112,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	}
 	// The CLI may need the providers after ctx has ended.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cloud, err := gcp.New(gcpVersion, cluster, machines, google.New(s.storage(), google.Settings{}), s.real.Pool)
+	cloud, err := gcp.New(gcpVersion, gke.New(cluster, machines, s.real.Pool), google.New(s.storage()))
 	if err != nil {
 		cancel()
 		return nil, err

@@ -14,7 +14,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 	"persia/stack"
 )
 
@@ -103,7 +103,7 @@ func (s source) read() (input.StackFile, error) {
 
 // machines returns the machine types that the stack file describes. The program reports
 // errors in the description.
-func (s source) machines() (nodepools.Machines, error) {
+func (s source) machines() (gke.Machines, error) {
 	file, err := s.read()
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s source) machines() (nodepools.Machines, error) {
 	if err := json.Unmarshal([]byte(text), &described); err != nil {
 		return nil, nil
 	}
-	machines := nodepools.Machines{}
+	machines := gke.Machines{}
 	for name, machine := range described {
 		machines[name] = machine.Machine(name)
 	}

@@ -47,7 +47,7 @@ func (x *chaosStack) look(ctx context.Context) (w world, err error) {
 	if err != nil {
 		return w, err
 	}
-	cloud := google.New(storage, google.Settings{})
+	cloud := google.New(storage)
 	for _, kind := range keptKinds {
 		bodies, err := cloud.List(kind)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox"
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 const poolLabel = "cloud.google.com/gke-nodepool"
@@ -236,7 +236,7 @@ func (c cluster) assertEmpty() {
 	pods, err := c.CoreV1().Pods("").List(ctx, all)
 	require.NoError(c.t, err)
 	assert.Empty(c.t, names(pods.Items), "pods")
-	pools, err := c.CoreV1().ConfigMaps("kube-system").List(ctx, metav1.ListOptions{LabelSelector: nodepools.AutoscaledLabel})
+	pools, err := c.CoreV1().ConfigMaps("kube-system").List(ctx, metav1.ListOptions{LabelSelector: gke.AutoscaledLabel})
 	require.NoError(c.t, err)
 	assert.Empty(c.t, names(pools.Items), "autoscaled pools")
 	claims, err := c.CoreV1().PersistentVolumeClaims("").List(ctx, all)

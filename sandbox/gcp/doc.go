@@ -1,11 +1,24 @@
 // Package gcp simulates Google Cloud for the Pulumi engine: a provider named gcp
 // whose GKE cluster is the sandbox's control plane.
 //
-// Package google, below, answers like Google's APIs. Package terraform plans like
-// the official provider 7.38 (terraform-provider-google-beta 5.42), so that a
-// preview here is the preview there. Packages addon and nodepools play what GKE does in
-// the control plane, and package autoscaler chooses the number of nodes of autoscaled
-// pools.
+// It plans changes with the code that the official provider 7.38
+// (terraform-provider-google-beta 5.42) plans with, the Terraform plugin SDK and the
+// layer that pulumi-terraform-bridge puts around it, so that a preview here is the
+// preview there. The table of kinds says how plans become requests to package google,
+// which answers like Google's APIs, and how the answers become Terraform's objects.
+// Package gke plays what GKE does in the control plane, and package autoscaler chooses
+// the number of nodes of autoscaled pools.
+//
+// The conversion of values follows the bridge's rules; the bridge's package of its own for
+// these does not compile with the SDK that the program uses. The schema is the provider's, for
+// the resources and fields that the program sets or Google answers:
+//
+//   - schema.json holds what it says of each field. The functions that suppress differences are not
+//     data, and are written in suppress.go after the provider. The fields of
+//     google_artifact_registry_repository_iam_member and google_project_service_identity were read
+//     from the provider's source, the rest from the provider.
+//   - validation.json holds what the provider refuses before it asks Google. It was found by giving
+//     each field of pulumi-gcp 7.38.0 a value that cannot be right, VALUE in the messages.
 //
 // It simulates what the program uses and refuses everything else by name, so that a stack
 // never comes up here with a resource that is not simulated.

@@ -4,42 +4,59 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/property"
-	"persia/sandbox/gcp/terraform"
 )
 
-func getProject(args resource.PropertyMap) (resource.PropertyMap, error) {
-	project := property.Text(args, "projectId")
-	if project == "" {
-		return nil, errors.New("projectId is required: the simulated Google Cloud has no default project")
+// textOf returns a string of the program, or "".
+func textOf(properties resource.PropertyMap, name string) string {
+	if value := properties[resource.PropertyKey(name)]; value.IsString() {
+		return value.StringValue()
 	}
-	return resource.NewPropertyMapFromMap(map[string]any{
-		"id":        "projects/" + project,
-		"projectId": project,
-		"name":      project,
-		"number":    google.ProjectNumber,
-	}), nil
+	return ""
 }
 
-func getProjectServiceAccount(resource.PropertyMap) (resource.PropertyMap, error) {
-	email := "service-" + google.ProjectNumber + "@gs-project-accounts.iam.gserviceaccount.com"
-	return resource.NewPropertyMapFromMap(map[string]any{"emailAddress": email, "member": "serviceAccount:" + email}), nil
+// call answers a function.
+func (p *Provider) call(function tokens.ModuleMember, args resource.PropertyMap) (resource.PropertyMap, error) {
+	switch function {
+	case "gcp:organizations/getProject:getProject":
+		project := textOf(args, "projectId")
+		if project == "" {
+			return nil, errors.New("projectId is required: the simulated Google Cloud has no default project")
+		}
+		return resource.NewPropertyMapFromMap(map[string]any{
+			"id": "projects/" + project, "projectId": project, "name": project, "number": google.ProjectNumber,
+		}), nil
+	case "gcp:storage/getProjectServiceAccount:getProjectServiceAccount":
+		email := "service-" + google.ProjectNumber + "@gs-project-accounts.iam.gserviceaccount.com"
+		return resource.NewPropertyMapFromMap(map[string]any{"emailAddress": email, "member": "serviceAccount:" + email}), nil
+	case "gcp:storage/getBuckets:getBuckets":
+		return p.getBuckets(args)
+	case "gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":
+		return p.getBackupPlanPolicy(args)
+	}
+	for _, r := range p.types {
+		if r.function == function {
+			return r.lookup(os.Expand(r.id, func(field string) string { return textOf(args, field) }))
+		}
+	}
+	return nil, unknown("function", string(function))
 }
 
 func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, error) {
-	buckets, err := p.cloud.List("storage.bucket")
+	buckets, err := p.api.cloud.List("storage.bucket")
 	found := []any{}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
-		if strings.HasPrefix(name, property.Text(args, "prefix")) && buckets[name]["project"] == property.Text(args, "project") {
-			found = append(found, map[string]any{
-				"name": name, "location": buckets[name]["location"], "labels": buckets[name]["labels"],
-			})
+		bucket := buckets[name]
+		if strings.HasPrefix(name, textOf(args, "prefix")) && bucket["project"] == textOf(args, "project") {
+			found = append(found, map[string]any{"name": name, "location": bucket["location"], "labels": bucket["labels"]})
 		}
 	}
 	return resource.NewPropertyMapFromMap(map[string]any{"buckets": found}), err
@@ -49,39 +66,58 @@ func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, 
 // exist it answers with nothing, as the data source of the official provider does
 // (tpgiamresource.DatasourceIamPolicyRead).
 func (p *Provider) getBackupPlanPolicy(args resource.PropertyMap) (resource.PropertyMap, error) {
-	name := property.Expand("projects/${project}/locations/${location}/backupPlans/${name}", args)
-	plan, err := p.cloud.Get("gkebackup.backupPlan", name)
+	name := os.Expand("projects/${project}/locations/${location}/backupPlans/${name}", func(field string) string { return textOf(args, field) })
+	plan, err := p.api.cloud.Get("gkebackup.backupPlan", name)
 	if err != nil || plan == nil {
 		return resource.PropertyMap{}, err
 	}
 	return resource.NewPropertyMapFromMap(map[string]any{"id": name, "etag": "ACAB", "policyData": "{}"}), nil
 }
 
-// lookup answers with a resource, or with the error of Google Cloud's provider.
-func (p *Provider) lookup(kind, id string) function {
-	return func(args resource.PropertyMap) (resource.PropertyMap, error) {
-		name := property.Expand(id, args)
-		body, err := p.cloud.Get(kind, name)
-		if err != nil {
-			return nil, err
-		}
-		if body == nil {
-			return nil, fmt.Errorf("1 error occurred:\n\t* %s not found", name)
-		}
-		return p.terraform.Found(kind, name, body)
+// lookup answers with a resource, or with the error of Google Cloud's provider. A block that occurs at
+// most once is a list there.
+func (r *resourceType) lookup(name string) (resource.PropertyMap, error) {
+	body, err := r.api.cloud.Get(r.kind.api, name)
+	if err != nil {
+		return nil, err
 	}
+	if body == nil {
+		return nil, fmt.Errorf("1 error occurred:\n\t* %s not found", name)
+	}
+	object, err := r.object(name, body)
+	if err == nil && r.fields["effective_labels"] != nil {
+		object["effective_labels"] = object["labels"]
+	}
+	return toPulumi(unbounded(r.fields), object), err
+}
+
+// unbounded are fields with any number of elements in each list.
+func unbounded(in fields) fields {
+	copied := fields{}
+	for name, field := range in {
+		s := *field
+		s.MaxItems = 0
+		if below := nested(field); below != nil {
+			s.Elem = &schema.Resource{Schema: unbounded(below)}
+		}
+		copied[name] = &s
+	}
+	return copied
 }
 
 // Kept returns the names of the resources in a cloud that outlive stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
 	var kept []string
-	for kind, called := range terraform.Outliving() {
-		all, err := cloud.List(kind)
+	for _, k := range kinds {
+		if k.called == "" {
+			continue
+		}
+		all, err := cloud.List(k.api)
 		if err != nil {
 			return nil, err
 		}
 		for name := range all {
-			kept = append(kept, called+" "+name)
+			kept = append(kept, k.called+" "+name)
 		}
 	}
 	slices.Sort(kept)

@@ -5,8 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-
-	"persia/sandbox/gcp/google"
 )
 
 // filestoreWithKey returns a stack whose share is encrypted with a key.
@@ -33,30 +31,4 @@ func TestKeyOfAFreshProject(t *testing.T) {
 	identities, err := e.cloud.List("serviceusage.identity")
 	require.NoError(t, err)
 	assert.Len(t, identities, 1, "Google never deletes a service agent")
-}
-
-func TestGrantToAnAccountThatDoesNotExist(t *testing.T) {
-	cloud := google.New(t.TempDir(), google.Settings{})
-	err := cloud.Create("iam.member", "key/roles/r/member", google.Body{"member": "serviceAccount:service-" + google.ProjectNumber + "@cloud-filer.iam.gserviceaccount.com"})
-	require.ErrorContains(t, err, "does not exist")
-}
-
-// TestGrantToAPodBeforeItsCluster checks that IAM knows the identities of pods only once the
-// project has a cluster with Workload Identity.
-func TestGrantToAPodBeforeItsCluster(t *testing.T) {
-	cloud := google.New(t.TempDir(), google.Settings{})
-	grant := func() error {
-		return cloud.Create("iam.member", "b/data/roles/r/member", google.Body{
-			"member": "principal://iam.googleapis.com/projects/" + google.ProjectNumber + "/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/persia/sa/job",
-		})
-	}
-	create := func(name string, cluster google.Body) {
-		require.NoError(t, cloud.Create("container.cluster", "projects/p/locations/us-central1/clusters/"+name, cluster))
-	}
-	const refusal = "Identity Pool does not exist (p.svc.id.goog)"
-	require.ErrorContains(t, grant(), refusal)
-	create("without", google.Body{"name": "without"})
-	require.ErrorContains(t, grant(), refusal)
-	create("with", google.Body{"name": "with", "workloadIdentityConfig": map[string]any{"workloadPool": "p.svc.id.goog"}})
-	require.NoError(t, grant())
 }

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/gcp"
-	"persia/sandbox/gcp/property"
 )
 
 // poolInputs returns a node pool as the program describes one.
@@ -108,7 +107,7 @@ func TestTaintOfGPUPools(t *testing.T) {
 			changed := change(t, inputs, "nodeConfig.taints", []any{values{"key": "other", "value": "x", "effect": "NO_SCHEDULE"}})
 			g.update(nodePoolType, inputs, changed)
 			assert.Equal(t, before, tainted(g), "after an update of its own taints")
-			assert.Len(t, property.Objects(property.Object(g.states[key(nodePoolType, changed)].outputs, "nodeConfig"), "taints"), 1,
+			assert.Len(t, g.states[key(nodePoolType, changed)].outputs.Mappable()["nodeConfig"].(values)["taints"], 1,
 				"the provider answers the pool's own taints")
 		})
 	}

@@ -2,21 +2,24 @@ package gcp
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/url"
-	"path"
+	"os"
 	"strings"
 	"time"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
 )
 
 // operationLabel is on the ConfigMaps, in kube-system, of the operations that are
@@ -35,6 +38,73 @@ const (
 	unreachableTimeout = 2 * time.Minute
 	unreachablePoll    = 500 * time.Millisecond
 )
+
+// api simulates Google's APIs, and mirrors clusters and node pools in the control plane.
+type api struct {
+	cloud    *google.Cloud
+	gke      gke.Engine
+	progress func(context.Context, string)
+}
+
+func (a *api) create(ctx context.Context, kind, name string, request google.Body) error {
+	created := false
+	err := a.operate(ctx, kind, name, func() error {
+		err := a.cloud.Create(kind, name, request)
+		created = err == nil
+		return err
+	})
+	if err == nil || !created {
+		return err
+	}
+	// A resource that could not be made is not there.
+	undone := a.cloud.Delete(kind, name)
+	if !transient(err) {
+		undone = errors.Join(undone, a.complete(ctx, operation{kind, name}))
+	}
+	if undone != nil {
+		err = fmt.Errorf("%w; and %w", err, undone)
+	}
+	return err
+}
+
+// update changes a field. No value is a request that does not name it.
+func (a *api) update(ctx context.Context, kind, name, field string, value any) error {
+	return a.operate(ctx, kind, name, func() error { return a.cloud.Update(kind, name, field, value) })
+}
+
+func (a *api) delete(ctx context.Context, kind, name string) error {
+	return a.operate(ctx, kind, name, func() error { return a.cloud.Delete(kind, name) })
+}
+
+// get returns a resource, or nil if it does not exist. A cluster has the address of the control plane
+// that simulates it, and a pool its number of nodes.
+func (a *api) get(ctx context.Context, kind, name string) (google.Body, error) {
+	body, err := a.cloud.Get(kind, name)
+	if err != nil || body == nil {
+		return nil, err
+	}
+	switch kind {
+	case clusterKind:
+		config := a.gke.Config
+		if config == nil {
+			return nil, gke.ErrNotRunning
+		}
+		certificate := config.CAData
+		if len(certificate) == 0 {
+			if certificate, err = os.ReadFile(config.CAFile); err != nil {
+				return nil, fmt.Errorf("certificate authority of the API server: %w", err)
+			}
+		}
+		body["endpoint"] = strings.TrimPrefix(config.Host, "https://")
+		google.Set(body, "masterAuth.clusterCaCertificate", base64.StdEncoding.EncodeToString(certificate))
+	case nodePoolKind:
+		err = a.steadily(ctx, func(kubernetes.Interface) (err error) {
+			body["nodeCount"], err = a.gke.CountPool(ctx, name, body)
+			return err
+		})
+	}
+	return body, err
+}
 
 // operation is a change of a cluster or a node pool. GKE completes it even if the command that
 // asked for it is killed. Here the next command completes it, so the simulation records it
@@ -56,16 +126,6 @@ func (a *api) operate(ctx context.Context, kind, name string, change func() erro
 	return a.complete(ctx, op)
 }
 
-// complete carries an operation out, and strikes it out unless the next command may
-// have more luck.
-func (a *api) complete(ctx context.Context, op operation) error {
-	err := a.carryOut(ctx, op)
-	if transient(err) {
-		return err
-	}
-	return errors.Join(err, a.end(ctx, op))
-}
-
 // begin writes an operation down.
 func (a *api) begin(ctx context.Context, op operation) error {
 	written := &corev1.ConfigMap{
@@ -78,38 +138,29 @@ func (a *api) begin(ctx context.Context, op operation) error {
 	})
 }
 
-// carryOut makes the control plane agree with the API's storage.
-func (a *api) carryOut(ctx context.Context, op operation) error {
-	body, err := a.Cloud.Get(op.kind, op.name)
+// complete makes the control plane agree with the API's storage, and strikes the operation out unless
+// the next command may have more luck.
+func (a *api) complete(ctx context.Context, op operation) error {
+	body, err := a.cloud.Get(op.kind, op.name)
 	if err != nil {
 		return err
 	}
-	if body == nil {
-		return a.steadily(ctx, func(kubernetes.Interface) error { return a.remove(ctx, op) })
-	}
-	properties, err := a.properties(op.kind, op.name)
-	if err != nil {
-		return err
-	}
-	progress := func(message string) { a.provider.progress(ctx, message) }
-	return a.steadily(ctx, func(kubernetes.Interface) error {
-		if op.kind == clusterKind {
-			return a.gke.addons.Apply(ctx, properties)
+	err = a.steadily(ctx, func(kubernetes.Interface) error {
+		switch {
+		case op.kind == clusterKind && body == nil:
+			return a.gke.RemoveCluster(ctx)
+		case op.kind == clusterKind:
+			return a.gke.ApplyCluster(ctx, body)
+		case body == nil:
+			return a.gke.RemovePool(ctx, op.name)
+		default:
+			return a.gke.ApplyPool(ctx, op.name, body, func(message string) { a.progress(ctx, message) })
 		}
-		return a.gke.nodes.Apply(ctx, properties, progress)
 	})
-}
-
-// remove removes the rest of a cluster or a node pool from the control plane.
-func (a *api) remove(ctx context.Context, op operation) error {
-	if op.kind == clusterKind {
-		return a.gke.addons.Remove(ctx)
+	if transient(err) {
+		return err
 	}
-	_, below, _ := strings.Cut(op.name, "/clusters/")
-	cluster, _, _ := strings.Cut(below, "/")
-	return a.gke.nodes.Remove(ctx, resource.PropertyMap{
-		"cluster": resource.NewProperty(cluster), "name": resource.NewProperty(path.Base(op.name)),
-	})
+	return errors.Join(err, a.end(ctx, op))
 }
 
 func (a *api) end(ctx context.Context, op operation) error {
@@ -147,7 +198,7 @@ func (o operation) configMap() string {
 
 // steadily tries again while the control plane does not answer.
 func (a *api) steadily(ctx context.Context, do func(kubernetes.Interface) error) error {
-	client, err := a.gke.client()
+	client, err := a.gke.Client()
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // TestUpgradesGoInRounds: GKE takes away maxSurge + maxUnavailable nodes at a time, and adds maxSurge
-// before. Blue-green adds all nodes before.
+// before.
 func TestUpgradesGoInRounds(t *testing.T) {
 	surge := func(surge, unavailable int) values {
 		return values{"strategy": "SURGE", "maxSurge": surge, "maxUnavailable": unavailable}
@@ -30,9 +30,6 @@ func TestUpgradesGoInRounds(t *testing.T) {
 		"two less":            {surge(0, 2), history{3, 5, []int{2, 2, 1}}},
 		"one more, two less":  {surge(1, 2), history{3, 6, []int{3, 2}}},
 		"more than there are": {surge(7, 0), history{5, 10, []int{5}}},
-		"all nodes beside the old ones": {values{"strategy": "BLUE_GREEN", "blueGreenSettings": values{
-			"standardRolloutPolicy": values{"batchNodeCount": 2}, "nodePoolSoakDuration": "3600s",
-		}}, history{5, 10, []int{5}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGoogle(t)

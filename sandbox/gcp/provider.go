@@ -3,48 +3,59 @@ package gcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/blang/semver"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	shim "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim"
+	"github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/diagnostics"
+	shimv2 "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/sdk-v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
-	"k8s.io/client-go/rest"
 
+	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/nodepools"
-	"persia/sandbox/gcp/terraform"
 	"persia/sandbox/provider"
 )
 
 // Provider is the simulated Google Cloud.
 type Provider struct {
 	plugin.UnimplementedProvider
-
-	version   string
-	log       provider.Logger
-	cloud     *google.Cloud
-	api       *api
-	terraform *terraform.Provider
+	version string
+	log     provider.Logger
+	api     *api
+	shim    shim.Provider
+	types   map[tokens.Type]*resourceType
 }
 
 var _ plugin.GrpcProvider = (*Provider)(nil)
 
-// New makes a provider that presents itself with this version. cluster is the
-// API server that simulates every GKE cluster, or nil when it does not run, which is
-// enough to preview a new stack. machines are machine types that the catalogue lacks.
-// cloud keeps the resources. realPool is the node pool whose node package node runs, or
-// "".
-func New(version string, cluster *rest.Config, machines nodepools.Machines, cloud *google.Cloud, realPool string) (*Provider, error) {
-	return newProvider(version, newGKE(cluster, machines, realPool), cloud)
-}
-
-func newProvider(version string, gke kubernetesEngine, cloud *google.Cloud) (*Provider, error) {
-	p := &Provider{version: version, cloud: cloud}
-	p.api = &api{Cloud: cloud, gke: gke, provider: p}
-	planner, err := terraform.New(p.api)
-	p.terraform = planner
-	return p, err
+// New makes a provider that presents itself with this version. cloud keeps the resources, and the
+// API server of engine simulates every GKE cluster. Without an API server, the provider can preview a
+// new stack.
+func New(version string, engine gke.Engine, cloud *google.Cloud) (*Provider, error) {
+	resources, err := readSchema()
+	if err != nil {
+		return nil, err
+	}
+	p := &Provider{version: version, types: map[tokens.Type]*resourceType{}}
+	p.api = &api{cloud: cloud, gke: engine, progress: p.progress}
+	for name, resource := range resources {
+		kind, known := kinds[name]
+		if !known {
+			return nil, fmt.Errorf("schema.json: %s has no kind", name)
+		}
+		r := &resourceType{kind, name, resource.Schema, p.api}
+		r.install(resource)
+		p.types[kind.token] = r
+	}
+	p.shim = shimv2.NewProvider(&schema.Provider{ResourcesMap: resources},
+		shimv2.WithPlanResourceChange(func(string) bool { return true }))
+	return p, nil
 }
 
 // Attach directs progress to the engine at address.
@@ -100,91 +111,145 @@ func (p *Provider) Configure(context.Context, plugin.ConfigureRequest) (plugin.C
 
 // Invoke answers the functions that the program calls.
 func (p *Provider) Invoke(_ context.Context, req plugin.InvokeRequest) (plugin.InvokeResponse, error) {
-	function, known := p.functions()[req.Tok]
-	if !known {
-		return plugin.InvokeResponse{}, unknown("function", string(req.Tok))
-	}
-	result, err := function(req.Args)
+	result, err := p.call(req.Tok, req.Args)
 	return plugin.InvokeResponse{Properties: result}, err
 }
 
 // Check refuses resources that are not simulated, and inputs that the provider's schema does
-// not take.
+// not take. It adds the schema's defaults to the inputs.
 func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
-	if err := p.known(req.URN); err != nil {
+	r, err := p.typeOf(req.URN)
+	if err != nil {
 		return plugin.CheckResponse{}, err
 	}
-	return p.terraform.Check(ctx, req)
+	object, reasons := toTerraform(r.fields, req.News)
+	for i, reason := range reasons {
+		reasons[i] = fmt.Sprintf("%s in pulumi-gcp's schema of %s", reason, r.token)
+	}
+	_, errs := p.shim.ValidateResource(ctx, r.name, p.shim.NewResourceConfig(ctx, object))
+	for _, err := range errs {
+		reason := err.Error()
+		if refused := (*diagnostics.ValidationError)(nil); errors.As(err, &refused) {
+			// As the bridge shows it.
+			reason = strings.TrimSuffix(refused.Summary+". "+refused.Detail, ". ")
+		}
+		reasons = append(reasons, reason)
+	}
+	if req.News["project"].IsNull() && r.fields["project"] != nil && r.kind.api != "storage.bucket" {
+		reasons = append(reasons, "project is required: the simulated Google Cloud has no default project")
+	}
+	// The SDK visits fields in the random order of a map.
+	slices.Sort(reasons)
+	resp := plugin.CheckResponse{Properties: withDefaults(r.fields, req.News)}
+	for _, reason := range reasons {
+		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: reason})
+	}
+	return resp, nil
 }
 
 // Diff plans a change as the official provider does.
 func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
-	if err := p.known(req.URN); err != nil {
+	r, err := p.typeOf(req.URN)
+	if err != nil {
 		return plugin.DiffResponse{}, err
 	}
-	return p.terraform.Diff(ctx, req)
+	planned, err := p.plan(ctx, r, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
+	if err != nil {
+		return plugin.DiffResponse{}, err
+	}
+	return p.detailedDiff(r, planned, req.NewInputs.HasValue("name"))
 }
 
 // Create creates a resource. In a preview it returns only the planned values.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
-	if err := p.known(req.URN); err != nil {
+	r, err := p.typeOf(req.URN)
+	if err != nil {
 		return plugin.CreateResponse{}, err
 	}
-	id, state, err := p.terraform.Create(withURN(ctx, req.URN), req.URN.Type(), req.Properties, req.Preview)
+	planned, err := p.plan(ctx, r, "", nil, req.Properties, nil)
+	if err != nil {
+		return plugin.CreateResponse{}, err
+	}
+	id, state, err := p.apply(withURN(ctx, req.URN), r, planned, req.Preview)
 	return plugin.CreateResponse{ID: id, Properties: state}, err
 }
 
 // Update changes a resource in place.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
-	if err := p.known(req.URN); err != nil {
+	r, err := p.typeOf(req.URN)
+	if err != nil {
 		return plugin.UpdateResponse{}, err
 	}
-	state, err := p.terraform.Update(withURN(ctx, req.URN), req.URN.Type(), req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges, req.Preview)
+	planned, err := p.plan(ctx, r, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
+	if err != nil {
+		return plugin.UpdateResponse{}, err
+	}
+	_, state, err := p.apply(withURN(ctx, req.URN), r, planned, req.Preview)
 	return plugin.UpdateResponse{Properties: state}, err
 }
 
 // Read returns a resource as it is by now. What the program gave stays its input,
-// with the value that is there by now.
+// with the value that is there by now. Without a state, the resource is imported.
 func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
-	if err := p.known(req.URN); err != nil {
+	r, err := p.typeOf(req.URN)
+	if err != nil {
 		return plugin.ReadResponse{}, err
 	}
-	state, err := p.terraform.Read(ctx, req.URN.Type(), req.ID, req.State)
+	var prior shim.InstanceState
+	if len(req.State) > 0 {
+		prior, err = p.state(r, req.ID, req.State)
+	} else {
+		var states []shim.InstanceState
+		if states, err = p.shim.ResourcesMap().Get(r.name).Importer()(r.name, string(req.ID), nil); len(states) > 0 {
+			prior = states[0]
+		}
+	}
+	if err == nil && prior != nil {
+		prior, err = p.shim.Refresh(ctx, r.name, prior, p.shim.NewResourceConfig(ctx, nil))
+	}
 	if err != nil {
 		return plugin.ReadResponse{}, fmt.Errorf("read %s: %w", req.ID, err)
 	}
-	if state == nil {
+	if prior == nil {
 		return plugin.ReadResponse{}, nil
 	}
-	inputs := p.terraform.Inputs(req.URN.Type(), req.Inputs, state)
-	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: state}}, nil
+	state, err := r.properties(prior)
+	inputs := current(r.fields, req.Inputs, state, len(req.Inputs) == 0)
+	return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: inputs, Outputs: state}}, err
 }
 
 // Delete removes a resource.
 func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
-	if err := p.known(req.URN); err != nil {
+	r, err := p.typeOf(req.URN)
+	if err != nil {
 		return plugin.DeleteResponse{}, err
 	}
-	return plugin.DeleteResponse{}, p.terraform.Delete(ctx, req.URN.Type(), req.ID, req.Outputs)
+	prior, err := p.state(r, req.ID, req.Outputs)
+	if err == nil {
+		_, err = p.shim.Apply(ctx, r.name, prior, p.shim.NewDestroyDiff(ctx, r.name, shim.TimeoutOptions{}))
+	}
+	return plugin.DeleteResponse{}, err
 }
 
 // ID returns the identifier of the resource that inputs describe.
 func (p *Provider) ID(urn resource.URN, inputs resource.PropertyMap) (resource.ID, error) {
-	if err := p.known(urn); err != nil {
+	r, err := p.typeOf(urn)
+	if err != nil {
 		return "", err
 	}
-	return p.terraform.ID(urn.Type(), inputs), nil
+	object, _ := toTerraform(r.fields, inputs)
+	return resource.ID(r.identifier(func(field string) string { return fmt.Sprint(object[field]) })), nil
 }
 
 // Resume completes what clusters and node pools were in the middle of when a command
 // was killed, as GKE does by itself. The control plane must run.
 func (p *Provider) Resume(ctx context.Context) error { return p.api.resume(ctx) }
 
-func (p *Provider) known(urn resource.URN) error {
-	if !p.terraform.Has(urn.Type()) {
-		return unknown("resource", string(urn.Type()))
+func (p *Provider) typeOf(urn resource.URN) (*resourceType, error) {
+	if r := p.types[urn.Type()]; r != nil {
+		return r, nil
 	}
-	return nil
+	return nil, unknown("resource", string(urn.Type()))
 }
 
 func unknown(what, token string) error {
@@ -202,20 +267,4 @@ func (p *Provider) progress(ctx context.Context, message string) {
 	if urn, told := ctx.Value(urnKey{}).(resource.URN); told {
 		p.log.Status(ctx, urn, message)
 	}
-}
-
-// function answers one function.
-type function func(args resource.PropertyMap) (resource.PropertyMap, error)
-
-func (p *Provider) functions() map[tokens.ModuleMember]function {
-	functions := map[tokens.ModuleMember]function{
-		"gcp:organizations/getProject:getProject":                       getProject,
-		"gcp:storage/getBuckets:getBuckets":                             p.getBuckets,
-		"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": getProjectServiceAccount,
-		"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   p.getBackupPlanPolicy,
-	}
-	for _, l := range terraform.Lookups() {
-		functions[l.Function] = p.lookup(l.API, l.ID)
-	}
-	return functions
 }

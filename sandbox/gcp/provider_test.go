@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/property"
 )
 
 func TestUnknownResourceIsRefusedByName(t *testing.T) {
@@ -35,8 +34,8 @@ func TestFunctions(t *testing.T) {
 
 	resp, err := invoke("gcp:organizations/getProject:getProject", values{"projectId": "my-project"})
 	require.NoError(t, err)
-	assert.Equal(t, google.ProjectNumber, property.Text(resp.Properties, "number"))
-	assert.Equal(t, "my-project", property.Text(resp.Properties, "projectId"))
+	assert.Equal(t, google.ProjectNumber, textOf(resp.Properties, "number"))
+	assert.Equal(t, "my-project", textOf(resp.Properties, "projectId"))
 
 	_, err = invoke("gcp:organizations/getProject:getProject", values{})
 	assert.ErrorContains(t, err, "projectId is required")

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/gcp"
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 // vCPUs returns the regional quotas of vCPUs that the plan of a stack file asks for.
-func (e *engine) vCPUs(configuration map[string]string) nodepools.Quotas {
+func (e *engine) vCPUs(configuration map[string]string) gke.Quotas {
 	e.Helper()
-	quotas := nodepools.Quotas{}
+	quotas := gke.Quotas{}
 	for _, quota := range e.load(configuration).Plan().Quotas {
 		if strings.Contains(quota.Name, "CPUS") && quota.Region != "global" {
 			quotas[quota.Name] = quota.Amount
@@ -34,7 +34,6 @@ func TestUpgradesWithinTheQuota(t *testing.T) {
 	}{
 		"the program's default": {nil, true},
 		"two more nodes":        {values{"maxSurge": 2}, false},
-		"a second set of nodes": {values{"strategy": "BLUE_GREEN"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, file := newStack(t, "../.."), stackFile(t, "../../Pulumi.prod.yaml")
@@ -44,7 +43,7 @@ func TestUpgradesWithinTheQuota(t *testing.T) {
 			}
 			planned, has := e.vCPUs(configuration(t, file)), e.vCPUs(configuration(t, file))
 			has[quota] = nodes * 416
-			e.api.gke.nodes.Quotas = has
+			e.api.gke.Quotas = has
 			e.up(configuration(t, file))
 			before := e.nodes()
 			stay := func() int {
@@ -64,7 +63,7 @@ func TestUpgradesWithinTheQuota(t *testing.T) {
 			} else {
 				assert.ErrorContains(t, err, "Quota 'M2_CPUS' exceeded. Limit: 12480.0 in region us-central1")
 				assert.Equal(t, nodes, stay())
-				e.api.gke.nodes.Quotas = planned
+				e.api.gke.Quotas = planned
 				e.up(configuration(t, file))
 			}
 			assert.Zero(t, stay())

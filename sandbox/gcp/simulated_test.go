@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -8,12 +9,14 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/stretchr/testify/require"
+	extensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 
+	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
-	"persia/sandbox/gcp/property"
 )
 
 const (
@@ -43,7 +46,8 @@ var unknownValue = resource.MakeComputed(resource.NewStringProperty(""))
 type simulated struct {
 	*testing.T
 	*Provider
-	gke        kubernetesEngine
+	cloud      *google.Cloud
+	gke        gke.Engine
 	client     *fake.Clientset
 	extensions *fakeextensions.Clientset
 	states     map[string]held
@@ -57,19 +61,16 @@ type held struct {
 
 func newGoogle(t *testing.T) simulated {
 	client, extensions := fake.NewSimpleClientset(), newExtensions()
-	g := simulated{T: t, client: client, extensions: extensions, states: map[string]held{}, gke: gkeOn(&rest.Config{
-		Host:            "https://127.0.0.1:6443",
-		TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")},
-	}, client, extensions)}
-	g.next(filepath.Join(t.TempDir(), "storage"))
-	return g
-}
-
-// next is the provider of another command.
-func (g *simulated) next(dir string) {
-	provider, err := newProvider("7.38.0", g.gke, google.New(dir, google.Settings{}))
-	require.NoError(g, err)
+	g := simulated{T: t, client: client, extensions: extensions, states: map[string]held{}, gke: gke.Engine{
+		Client:     func() (kubernetes.Interface, error) { return client, nil },
+		Extensions: func() (extensionsclient.Interface, error) { return extensions, nil },
+		Config:     &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
+		Quotas:     gke.Quotas{},
+	}, cloud: google.New(filepath.Join(t.TempDir(), "storage"))}
+	provider, err := New("7.38.0", g.gke, g.cloud)
+	require.NoError(t, err)
 	g.Provider = provider
+	return g
 }
 
 func urn(token string) resource.URN {
@@ -78,9 +79,14 @@ func urn(token string) resource.URN {
 
 func properties(inputs values) resource.PropertyMap { return resource.NewPropertyMapFromMap(inputs) }
 
+// expand puts inputs into a template.
+func expand(template string, inputs resource.PropertyMap) string {
+	return os.Expand(template, func(field string) string { return textOf(inputs, field) })
+}
+
 // key identifies a resource of a test.
 func key(token string, inputs resource.PropertyMap) string {
-	return token + property.Expand(" ${name} ${accountId} ${role} ${member}", inputs)
+	return token + expand(" ${name} ${accountId} ${role} ${member}", inputs)
 }
 
 func (g simulated) check(token string, inputs resource.PropertyMap) resource.PropertyMap {
@@ -125,7 +131,7 @@ func parents() map[string][]parent {
 func (g simulated) tryCreate(token string, inputs resource.PropertyMap) (plugin.CreateResponse, error) {
 	g.Helper()
 	for _, parent := range parents()[token] {
-		name := property.Expand(parent.name, inputs)
+		name := expand(parent.name, inputs)
 		if body, err := g.cloud.Get(parent.kind, name); err == nil && body == nil {
 			require.NoError(g, g.cloud.Create(parent.kind, name, parent.body))
 		}

@@ -16,7 +16,6 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/sandbox/gcp/google"
 )
 
 // stackFiles returns the stack files of the project and the examples, and some with settings
@@ -140,16 +139,6 @@ func TestKubeDNSAfterCloudDNS(t *testing.T) {
 			assert.Equal(t, step{"update", "Cluster", "persia-dev", []string{"dnsConfig.clusterDnsScope"}}, e.steps[0])
 		}
 	}
-}
-
-// TestNewerServers: a stack stays as it is where Google turns on more by itself.
-func TestNewerServers(t *testing.T) {
-	e, file := newStack(t, "../.."), stackFile(t, "../../Pulumi.dev.yaml")
-	var err error
-	e.Provider, err = newProvider("7.38.0", e.gke, google.New(t.TempDir(), google.Settings{L4ILBSubsetting: true}))
-	require.NoError(t, err)
-	e.up(configuration(t, file))
-	assert.Empty(t, e.up(configuration(t, file)))
 }
 
 // TestEditsOfAPoolAreCarriedOut makes each edit that is documented as an update: no

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 // snapshot is the state of the cluster.
 type snapshot struct {
-	pools      []nodepools.Pool
+	pools      []gke.Pool
 	nodes      []*corev1.Node
 	pods       []*corev1.Pod
 	daemonSets []*appsv1.DaemonSet
@@ -26,7 +26,7 @@ type snapshot struct {
 
 // plan is the placement of the running pods, and of those that wait.
 type plan struct {
-	pools      []nodepools.Pool
+	pools      []gke.Pool
 	daemonSets []*appsv1.DaemonSet
 	stocks     map[string]Stock
 	rooms      []*room
@@ -135,7 +135,7 @@ func (p *plan) assign(d demand) (reason string) {
 }
 
 // nodes returns the nodes that a pool has, and the nodes planned for it.
-func (p *plan) nodes(pool nodepools.Pool) []*corev1.Node {
+func (p *plan) nodes(pool gke.Pool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {
 		nodes = append(nodes, room.node)
@@ -144,7 +144,7 @@ func (p *plan) nodes(pool nodepools.Pool) []*corev1.Node {
 }
 
 // newNodes returns the nodes planned for a pool.
-func (p *plan) newNodes(pool nodepools.Pool) []*corev1.Node {
+func (p *plan) newNodes(pool gke.Pool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {
 		if room.planned {
@@ -154,7 +154,7 @@ func (p *plan) newNodes(pool nodepools.Pool) []*corev1.Node {
 	return ofPool(pool, nodes)
 }
 
-func ofPool(pool nodepools.Pool, nodes []*corev1.Node) []*corev1.Node {
+func ofPool(pool gke.Pool, nodes []*corev1.Node) []*corev1.Node {
 	var own []*corev1.Node
 	for _, node := range nodes {
 		if pool.Has(node) {

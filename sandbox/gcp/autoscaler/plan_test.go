@@ -5,7 +5,6 @@ import (
 	"maps"
 	"testing"
 
-	pulumiresource "github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 const (
@@ -25,41 +24,30 @@ const (
 
 type values = map[string]any
 
-// announcement describes a pool of n2-standard-8, which leaves more than 7 of 8 CPU to pods.
-func announcement(t *testing.T, name string, least, most int, config values) *corev1.ConfigMap {
+// newPool returns a pool of n2-standard-8, which leaves more than 7 of 8 CPU to pods.
+func newPool(t *testing.T, name string, least, most int, config values) gke.Pool {
 	t.Helper()
-	node := values{"machineType": "n2-standard-8", "imageType": "COS_CONTAINERD", "diskType": "pd-balanced"}
-	zones := []any{zoneA}
-	if several, ok := config["zones"]; ok {
-		zones = several.([]any)
-	}
+	node := values{"machineType": "n2-standard-8", "imageType": "COS_CONTAINERD", "diskType": "pd-balanced", "diskSizeGb": 100.0}
 	maps.Copy(node, config)
+	zones := node["zones"]
+	if zones == nil {
+		zones = []any{zoneA}
+	}
 	delete(node, "zones")
-	queued := config["queued"] == true
-	delete(node, "queued")
-	announced, err := nodepools.Announcement(pulumiresource.NewPropertyMapFromMap(values{
-		"queuedProvisioning": values{"enabled": queued},
-		"project":            "my-project",
-		"location":           "us-central1",
-		"cluster":            "persia",
-		"name":               name,
-		"nodeLocations":      zones,
-		"autoscaling":        values{"totalMinNodeCount": least, "totalMaxNodeCount": most},
-		"nodeConfig":         node,
-	}), nil)
+	announced, err := gke.Announcement("projects/my-project/locations/us-central1/clusters/persia/nodePools/"+name, values{
+		"locations":         zones,
+		"autoscaling":       values{"totalMinNodeCount": least, "totalMaxNodeCount": most},
+		"maxPodsConstraint": values{"maxPodsPerNode": "110"},
+		"config":            node,
+	}, nil)
 	require.NoError(t, err)
-	return announced
-}
-
-func newPool(t *testing.T, name string, least, most int, config values) nodepools.Pool {
-	t.Helper()
-	pool, err := nodepools.FromConfigMap(announcement(t, name, least, most, config))
+	pool, err := gke.FromConfigMap(announced)
 	require.NoError(t, err)
 	return pool
 }
 
 // nodesOf returns the first nodes of a pool.
-func nodesOf(pool nodepools.Pool, count int) []*corev1.Node {
+func nodesOf(pool gke.Pool, count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for range count {
 		next := pool.Next(nodes)[0]
@@ -187,7 +175,7 @@ func (p *plan) planned() map[string]int {
 func TestPlan(t *testing.T) {
 	const a, b = "workers " + zoneA, "workers " + zoneB
 	taints := func(effect string) values {
-		return values{"effectiveTaints": []any{values{"key": "dedicated", "value": "x", "effect": effect}}}
+		return values{"taints": []any{values{"key": "dedicated", "value": "x", "effect": effect}}}
 	}
 	bothZones := values{"zones": []any{zoneB, zoneA}}
 	for _, c := range []struct {
@@ -227,7 +215,7 @@ func TestPlan(t *testing.T) {
 		{name: "taint that is a preference", config: taints("PREFER_NO_SCHEDULE"), pods: several(1, "1"), want: map[string]int{a: 1}},
 		{
 			name:   "GPUs",
-			config: values{"machineType": "g2-standard-24", "guestAccelerators": []any{values{"type": "nvidia-l4", "count": 2}}},
+			config: values{"machineType": "g2-standard-24", "accelerators": []any{values{"acceleratorType": "nvidia-l4", "acceleratorCount": 2}}},
 			pods:   several(3, "1", asks("nvidia.com/gpu", "1"), tolerates("nvidia.com/gpu")),
 			want:   map[string]int{a: 2},
 		},
@@ -261,7 +249,7 @@ func TestPlan(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			pool := newPool(t, "workers", 0, 3, c.config)
-			s := snapshot{pools: []nodepools.Pool{pool}, nodes: nodesOf(pool, c.has), pods: c.pods, daemonSets: c.daemons}
+			s := snapshot{pools: []gke.Pool{pool}, nodes: nodesOf(pool, c.has), pods: c.pods, daemonSets: c.daemons}
 			for _, pod := range c.there {
 				phase := pod.Status.Phase
 				on(s.nodes[0])(pod)
@@ -295,7 +283,7 @@ func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			nodes := nodesOf(pool, 1)
 			c.change(nodes[0])
-			plan := newPlan(snapshot{pools: []nodepools.Pool{pool}, nodes: nodes, pods: several(1, "1")})
+			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: nodes, pods: several(1, "1")})
 			assert.Len(t, plan.newNodes(pool), c.want)
 		})
 	}
@@ -304,7 +292,7 @@ func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 func TestPlanGivesTheLastNodeToTheHighestPriority(t *testing.T) {
 	pool := newPool(t, "workers", 0, 1, nil)
 	plan := newPlan(snapshot{
-		pools: []nodepools.Pool{pool},
+		pools: []gke.Pool{pool},
 		pods:  []*corev1.Pod{waiting("a", "6", priority(1)), waiting("b", "5", priority(3)), waiting("c", "7", priority(2))},
 	})
 	require.Len(t, plan.rooms, 1)
@@ -325,7 +313,7 @@ func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
 		{"the node is gone", nodes[:1], []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[1]))}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := newPlan(snapshot{pools: []nodepools.Pool{pool}, nodes: c.has, pods: c.pods})
+			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: c.has, pods: c.pods})
 			assert.Len(t, plan.newNodes(pool), c.want)
 		})
 	}

@@ -16,9 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 
 	"persia/gcp"
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 // booking is how long the nodes of a request wait for its pods. GKE gives them ten minutes.
@@ -102,7 +103,7 @@ func (a *autoscaler) listRequests(ctx context.Context) ([]*request, error) {
 
 // answerRequests answers each request, and returns the names of the nodes that wait for the pods of one.
 func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Time) (map[string]bool, error) {
-	if !slices.ContainsFunc(plan.pools, nodepools.Pool.Queued) {
+	if !slices.ContainsFunc(plan.pools, gke.Pool.Queued) {
 		return nil, nil
 	}
 	requests, err := a.listRequests(ctx)
@@ -167,7 +168,7 @@ func (a *autoscaler) fail(ctx context.Context, r *request, message string) error
 }
 
 // provision creates all nodes of a request.
-func (a *autoscaler) provision(ctx context.Context, plan *plan, r *request, pool nodepools.Pool, nodes []*corev1.Node) error {
+func (a *autoscaler) provision(ctx context.Context, plan *plan, r *request, pool gke.Pool, nodes []*corev1.Node) error {
 	var names []string
 	for _, node := range nodes {
 		if plan.stocks[pool.Name()].Broken {
@@ -191,7 +192,7 @@ func (a *autoscaler) answerProvisioned(ctx context.Context, plan *plan, r *reque
 	if message := plan.stocks[r.Status.ProvisioningClassDetails["NodePoolName"]].Revokes; message != "" {
 		for _, name := range r.nodes() {
 			err := a.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
-			if ignoreNotFound(err) != nil {
+			if utilerrors.FilterOut(err, apierrors.IsNotFound) != nil {
 				return err
 			}
 		}
@@ -212,23 +213,23 @@ func (a *autoscaler) writeStatus(ctx context.Context, r *request) error {
 	}
 	a.logger.Info("autoscaler: request answered", "request", r.Name, "conditions", r.Status.Conditions)
 	_, err = a.requests.Resource(requestKind).Namespace(r.Namespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
-	return ignoreNotFound(err)
+	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }
 
 // queuedPool returns the first pool with queued provisioning whose nodes hold a pod.
-func (p *plan) queuedPool(d demand) (nodepools.Pool, bool) {
+func (p *plan) queuedPool(d demand) (gke.Pool, bool) {
 	for _, pool := range p.pools {
 		fits := func(node *corev1.Node) bool { return p.newRoom(node, nil).fits(d) }
 		if pool.Queued() && slices.ContainsFunc(pool.Next(nil), fits) {
 			return pool, true
 		}
 	}
-	return nodepools.Pool{}, false
+	return gke.Pool{}, false
 }
 
 // newNodesFor returns the new nodes that a pool gets for a number of pods. No pod of a request goes
 // to an older node.
-func (p *plan) newNodesFor(pool nodepools.Pool, has []*corev1.Node, d demand, count int) []*corev1.Node {
+func (p *plan) newNodesFor(pool gke.Pool, has []*corev1.Node, d demand, count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	var rooms []*room
 	for range count {

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/sandbox/gcp/nodepools"
+	"persia/sandbox/gcp/gke"
 )
 
 // StockName is the name of a ConfigMap in kube-system that has a [Stock], as JSON, for the names
@@ -47,7 +47,7 @@ func (a *autoscaler) readStock(ctx context.Context) (map[string]Stock, error) {
 }
 
 // limit returns how many nodes a pool can have now.
-func (p *plan) limit(pool nodepools.Pool) int {
+func (p *plan) limit(pool gke.Pool) int {
 	if machines := p.stocks[pool.Name()].Machines; machines != nil {
 		return min(*machines, pool.Max())
 	}

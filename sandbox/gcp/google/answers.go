@@ -4,11 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
 	"sync"
-
-	"persia/sandbox/gcp/google/merge"
 )
 
 //go:embed answers.json
@@ -16,10 +12,8 @@ var answersJSON []byte
 
 // Recorded is one recorded answer with the request before it, if there is one.
 type Recorded struct {
-	// Origin is "real" for Google Cloud and "mock" for Config Connector's mock.
-	Origin  string `json:"origin"`
-	Request Body   `json:"request"`
-	Get     Body   `json:"get"`
+	Request Body `json:"request"`
+	Get     Body `json:"get"`
 }
 
 var answers = sync.OnceValue(func() (all struct {
@@ -34,65 +28,40 @@ var answers = sync.OnceValue(func() (all struct {
 	return all
 })
 
-// Answers returns all that is recorded, by name.
-func Answers() map[string]Recorded { return answers().Resources }
-
-// serverSet returns the fields that a service set by itself in a recorded answer, without
-// placeholders.
-func serverSet(name string) Body {
-	recorded, known := answers().Resources[name]
+// recorded returns a recorded answer.
+func recorded(name string) Body {
+	found, known := answers().Resources[name]
 	if !known {
 		panic("answers.json has no " + name)
 	}
-	return withoutPlaceholders(merge.Beyond(Clone(recorded.Get), recorded.Request))
+	return found.Get
 }
 
-// withoutPlaceholders leaves out texts that hold a placeholder: they depend on the
-// resource.
-func withoutPlaceholders(body Body) Body {
-	for name, value := range body {
-		switch value := value.(type) {
-		case string:
-			if strings.Contains(value, "${") {
-				delete(body, name)
-			}
-		case Body:
-			withoutPlaceholders(value)
-		}
-	}
-	return body
+// serverSet returns a copy of the fields that a service set by itself in a recorded answer.
+func serverSet(name string) Body {
+	return Clone(beyond(recorded(name), answers().Resources[name].Request))
 }
 
 // Error is a refusal as Google's APIs give it.
 type Error struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
-	Reason  string `json:"-"`
 	Errors  []struct {
 		Reason string `json:"reason"`
 	} `json:"errors"`
 }
 
 func (e *Error) Error() string {
-	reason := e.Reason
-	if len(e.Errors) > 0 {
-		reason = e.Errors[0].Reason
-	}
-	message := fmt.Sprintf("googleapi: Error %d: %s", e.Code, e.Message)
-	if reason != "" {
-		message += ", " + reason
-	}
-	return message
+	return fmt.Sprintf("googleapi: Error %d: %s, %s", e.Code, e.Message, e.Errors[0].Reason)
 }
 
-// recordedError is a recorded refusal with its placeholders filled in.
-func recordedError(name string, values map[string]string) error {
-	recorded := answers().Errors[name].Error
-	recorded.Message = os.Expand(recorded.Message, func(key string) string { return values[key] })
-	return &recorded
+// recordedError is a recorded refusal.
+func recordedError(name string) error {
+	refusal := answers().Errors[name].Error
+	return &refusal
 }
 
 // refuse is a refusal with a message that is not recorded†.
 func refuse(code int, reason, format string, args ...any) error {
-	return &Error{Code: code, Reason: reason, Message: fmt.Sprintf(format, args...)}
+	return fmt.Errorf("googleapi: Error %d: %s, %s", code, fmt.Sprintf(format, args...), reason)
 }

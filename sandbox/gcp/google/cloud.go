@@ -1,51 +1,37 @@
 package google
 
 import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
 	"sync"
+	"time"
 
-	"persia/sandbox/gcp/google/merge"
-	"persia/sandbox/gcp/google/store"
+	"persia/sandbox/process"
 )
 
 // ProjectNumber is the number of every simulated project.
 const ProjectNumber = "123456789012"
 
-// Settings are values that Google changes on its side from one version of GKE to the
-// next.
-type Settings struct {
-	// L4ILBSubsetting turns subsetting of internal load balancers on in clusters that omit it or
-	// set it to false, as GKE 1.36 does.
-	L4ILBSubsetting bool
-}
+// lockTimeout is how long a change waits for the changes of other processes. Each takes
+// milliseconds.
+const lockTimeout = time.Minute
 
 // Cloud is the simulated Google Cloud. Its bodies are files in a folder, which is
 // there while there are any. They outlive the process, and the commands of all stacks
 // share them.
 type Cloud struct {
-	kept     store.Folder
-	settings Settings
-
+	dir      string
 	mu       sync.Mutex
-	requests []Request
-}
-
-// Request is a request that changes something.
-type Request struct {
-	// Method is POST, PATCH or DELETE.
-	Method string
-	// Kind and Name identify the resource.
-	Kind, Name string
-	// Field is the field that an update changes.
-	Field string
+	requests []string
 }
 
 // New returns the cloud in a folder.
-func New(dir string, settings Settings) *Cloud {
-	return &Cloud{kept: store.Folder(dir), settings: settings}
-}
+func New(dir string) *Cloud { return &Cloud{dir: dir} }
 
 // Requests returns the requests since the last call that changed something or tried to.
-func (c *Cloud) Requests() []Request {
+func (c *Cloud) Requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	requests := c.requests
@@ -55,152 +41,128 @@ func (c *Cloud) Requests() []Request {
 
 // Create creates a resource.
 func (c *Cloud) Create(kind, name string, request Body) error {
-	rules, unlock, err := c.begin(Request{"POST", kind, name, ""})
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	existing, err := c.kept.Read(kind, name)
-	if err != nil {
-		return err
-	}
-	if existing != nil {
-		if rules.shared {
+	return c.change("POST", kind, name, func(rules rules, old Body) error {
+		if old != nil && rules.shared {
 			return nil
 		}
-		return refuse(409, "alreadyExists", "The resource '%s' already exists", name)
-	}
-	if rules.check != nil {
-		if err := rules.check(c, name, request); err != nil {
-			return err
+		if old != nil {
+			return refuse(409, "alreadyExists", "The resource '%s' already exists", name)
 		}
-	}
-	body := merge.Overlay(rules.defaults(name, request), Clone(request), rules.leftOut())
-	if rules.create != nil {
-		if err := rules.create(c, name, body); err != nil {
-			return err
+		var defaults Body
+		if rules.defaults != nil {
+			defaults = rules.defaults(request)
 		}
-	}
-	return c.answer(rules, kind, name, body)
+		return c.answer(rules, kind, name, overlay(defaults, Clone(request), rules.gke), nil)
+	})
 }
 
-// Update changes one field of a resource. A nil value removes the field.
+// Update changes one field of a resource. A nil value is a request that names no field.
 func (c *Cloud) Update(kind, name, field string, value any) error {
-	rules, unlock, err := c.begin(Request{"PATCH", kind, name, field})
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	body, err := c.kept.Read(kind, name)
-	if err != nil {
-		return err
-	}
-	if body == nil {
-		return rules.notFound(name)
-	}
-	if value == nil {
-		if rules.gke {
-			return recordedError("container.cluster.emptyUpdate.400", nil)
+	return c.change("PATCH", kind, name, func(rules rules, old Body) error {
+		if old == nil {
+			return refuse(404, "notFound", "The resource '%s' was not found", name)
 		}
+		if value == nil && rules.gke {
+			return recordedError("container.cluster.emptyUpdate.400")
+		}
+		body, change := Clone(old), Body{}
 		remove(body, field)
-	} else {
-		change := Body{}
 		Set(change, field, Clone(value))
-		remove(body, field)
-		body = merge.Overlay(body, change, rules.leftOut())
-	}
-	if rules.check != nil {
-		if err := rules.check(c, name, body); err != nil {
-			return err
-		}
-	}
-	return c.answer(rules, kind, name, body)
+		return c.answer(rules, kind, name, overlay(body, change, rules.gke), old)
+	})
 }
 
-// answer has a service complete a body, and keeps it.
-func (c *Cloud) answer(rules rules, kind, name string, body Body) error {
-	if rules.normalize != nil {
-		if err := rules.normalize(c, name, body); err != nil {
+// answer has a service complete or refuse a body, and keeps it. old is the body before an update.
+func (c *Cloud) answer(rules rules, kind, name string, body, old Body) error {
+	if rules.complete != nil {
+		if err := rules.complete(c, name, body, old); err != nil {
 			return err
 		}
 	}
-	return c.kept.Write(kind, name, body)
+	for _, needs := range rules.needs {
+		of := needs.of(name, body)
+		found, err := c.read(needs.kind, of)
+		if err != nil {
+			return err
+		}
+		if found == nil && !needs.foreign && Segment(of) != defaultNetwork {
+			return refuse(404, "notFound", "The resource '%s' was not found", of)
+		}
+	}
+	return c.write(kind, name, body)
 }
 
 // Get returns a resource, or nil if it does not exist.
 func (c *Cloud) Get(kind, name string) (Body, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.kept.Read(kind, name)
+	return c.read(kind, name)
 }
 
-// List answers with all resources of a kind, in the order of their names.
+// List answers with all resources of a kind, by name.
 func (c *Cloud) List(kind string) (map[string]Body, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.kept.All(kind)
+	return c.all(kind)
 }
 
-// Delete removes a resource that nothing uses.
+// Delete removes a resource that nothing needs, with its parts.
 func (c *Cloud) Delete(kind, name string) error {
-	rules, unlock, err := c.begin(Request{"DELETE", kind, name, ""})
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	body, err := c.kept.Read(kind, name)
-	if err != nil || body == nil {
-		return err
-	}
-	if rules.inUse != nil {
-		user, err := rules.inUse(c, name)
-		if err != nil {
-			return err
+	return c.change("DELETE", kind, name, func(_ rules, old Body) error {
+		if old == nil {
+			return nil
 		}
-		if user != "" {
-			return refuse(400, "resourceInUseByAnotherResource", "The resource '%s' is already being used by '%s'", name, user)
-		}
-	}
-	if rules.deleted != nil {
-		if err := rules.deleted(c, name, body); err != nil {
-			return err
-		}
-	}
-	return c.kept.Erase(kind, name)
-}
-
-// eraseParts erases the resources of a kind that are part of a resource, by their names.
-func (c *Cloud) eraseParts(kind string, isPart func(name string) bool) error {
-	bodies, err := c.kept.All(kind)
-	if err != nil {
-		return err
-	}
-	for name := range bodies {
-		if isPart(name) {
-			if err := c.kept.Erase(kind, name); err != nil {
-				return err
+		for other, rules := range kinds {
+			for _, needs := range rules.needs {
+				if needs.kind != kind {
+					continue
+				}
+				bodies, err := c.all(other)
+				if err != nil {
+					return err
+				}
+				for user, body := range bodies {
+					switch {
+					case needs.of(user, body) != name:
+					case !needs.whole:
+						return refuse(400, "resourceInUseByAnotherResource", "The resource '%s' is already being used by '%s'", name, user)
+					default:
+						if err := c.erase(other, user); err != nil {
+							return err
+						}
+					}
+				}
 			}
 		}
-	}
-	return nil
+		return c.erase(kind, name)
+	})
 }
 
-// begin records a request and returns the rules of its kind. Until unlock, no other goroutine or
-// process can change the resources.
-func (c *Cloud) begin(request Request) (rules rules, unlock func(), err error) {
+// change records a request, and makes it while no other goroutine or process can change the
+// resources. The file of the lock is next to the folder, and exists while a process holds the lock.
+func (c *Cloud) change(method, kind, name string, do func(rules, Body) error) error {
 	c.mu.Lock()
-	release, err := c.kept.Lock()
+	defer c.mu.Unlock()
+	c.requests = append(c.requests, method+" "+kind+" "+name)
+	rules, known := kinds[kind]
+	if !known {
+		return fmt.Errorf("the simulated Google Cloud has no %s", kind)
+	}
+	if err := os.MkdirAll(filepath.Dir(c.dir), 0o700); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	file := c.dir + ".lock"
+	release, err := process.Lock(ctx, file)
 	if err != nil {
-		c.mu.Unlock()
-		return rules, nil, err
+		return fmt.Errorf("simulated Google Cloud: %w", err)
 	}
-	unlock = func() {
-		release()
-		c.mu.Unlock()
+	defer release()
+	defer os.Remove(file)
+	old, err := c.read(kind, name)
+	if err != nil {
+		return err
 	}
-	c.requests = append(c.requests, request)
-	if rules, err = rulesOf(request.Kind); err != nil {
-		unlock()
-	}
-	return rules, unlock, err
+	return do(rules, old)
 }

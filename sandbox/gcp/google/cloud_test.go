@@ -1,7 +1,6 @@
 package google
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -11,53 +10,161 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestCommandsShareAFolder: the commands of several stacks create and delete resources at the
-// same time, and the last deletion removes the folders.
+// TestCommandsShareAFolder: the commands of several stacks create and delete a bucket at the same
+// time. The look whether it exists, and its creation, are one step, and the last deletion removes the
+// folders.
 func TestCommandsShareAFolder(t *testing.T) {
-	const commands, rounds = 4, 50
+	const commands, rounds = 4, 5
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "storage")
-	var group errgroup.Group
-	for command := range commands {
-		cloud, name := New(dir, Settings{}), fmt.Sprintf("bucket-%d", command)
-		group.Go(func() error {
-			for range rounds {
-				if err := cloud.Create("storage.bucket", name, Body{"location": "EU"}); err != nil {
-					return fmt.Errorf("create %s: %w", name, err)
+	for range rounds {
+		var group errgroup.Group
+		created := make([]bool, commands)
+		for command := range commands {
+			group.Go(func() error {
+				err := New(dir).Create("storage.bucket", "checkpoints", Body{"location": "EU"})
+				created[command] = err == nil
+				if err != nil && assert.ErrorContains(t, err, "already exists") {
+					err = nil
 				}
-				if _, err := cloud.List("storage.bucket"); err != nil {
-					return fmt.Errorf("list: %w", err)
-				}
-				if err := cloud.Delete("storage.bucket", name); err != nil {
-					return fmt.Errorf("delete %s: %w", name, err)
-				}
+				return err
+			})
+		}
+		require.NoError(t, group.Wait())
+		made := 0
+		for _, was := range created {
+			if was {
+				made++
 			}
-			return nil
-		})
+		}
+		assert.Equal(t, 1, made)
+		for range commands {
+			group.Go(func() error { return New(dir).Delete("storage.bucket", "checkpoints") })
+		}
+		require.NoError(t, group.Wait())
 	}
-	require.NoError(t, group.Wait())
 	left, err := os.ReadDir(parent)
 	require.NoError(t, err)
 	assert.Empty(t, left, "neither the folder nor the lock stays")
 }
 
-// TestOneOfTwoCommandsCreates: the look whether a resource exists, and its creation, are
-// one step.
-func TestOneOfTwoCommandsCreates(t *testing.T) {
-	for round := range 5 {
-		dir, created := filepath.Join(t.TempDir(), "storage"), make(chan error, 4)
-		for range cap(created) {
-			cloud := New(dir, Settings{})
-			go func() { created <- cloud.Create("storage.bucket", "checkpoints", Body{"location": "EU"}) }()
-		}
-		made := 0
-		for range cap(created) {
-			if err := <-created; err == nil {
-				made++
-			} else {
-				assert.ErrorContains(t, err, "already exists", "round %d", round)
-			}
-		}
-		assert.Equal(t, 1, made, "round %d", round)
+// world is a cloud with a cluster in its network, and what goes with them.
+func world(t *testing.T) *Cloud {
+	t.Helper()
+	c := New(t.TempDir())
+	for _, r := range []struct {
+		kind, name string
+		request    Body
+	}{
+		{"compute.network", network, Body{}},
+		{"compute.subnetwork", subnetwork, Body{"network": network, "ipCidrRange": "10.0.0.0/20", "secondaryIpRanges": ranges("10.4.0.0/14")}},
+		{"compute.router", router, Body{"network": network}},
+		{"compute.disk", "projects/p/zones/us-central1-a/disks/d", Body{"sizeGb": 100.0}},
+		{"file.instance", "projects/p/locations/us-central1/instances/i", instance(network)},
+		{"container.cluster", cluster, Body{"network": network, "subnetwork": subnetwork}},
+		{"container.nodePool", cluster + "/nodePools/system", Body{"config": Body{"machineType": "e2-standard-4"}}},
+	} {
+		require.NoError(t, c.Create(r.kind, r.name, r.request), r.name)
 	}
+	return c
+}
+
+const (
+	network    = "projects/p/global/networks/n"
+	subnetwork = "projects/p/regions/us-central1/subnetworks/s"
+	router     = "projects/p/regions/us-central1/routers/r"
+	cluster    = "projects/p/locations/us-central1/clusters/c"
+)
+
+func ranges(pods string) []any {
+	return []any{Body{"rangeName": "pods", "ipCidrRange": pods}, Body{"rangeName": "services", "ipCidrRange": "10.8.0.0/20"}}
+}
+
+func instance(network string) Body { return Body{"networks": []any{Body{"network": network}}} }
+
+// TestRefusals: Google refuses what cannot be, and what it would have to break.
+func TestRefusals(t *testing.T) {
+	create := func(kind, name string, request Body) func(*Cloud) error {
+		return func(c *Cloud) error { return c.Create(kind, name, request) }
+	}
+	update := func(kind, name, field string, value any) func(*Cloud) error {
+		return func(c *Cloud) error { return c.Update(kind, name, field, value) }
+	}
+	remove := func(kind, name string) func(*Cloud) error {
+		return func(c *Cloud) error { return c.Delete(kind, name) }
+	}
+	second := func(request Body) func(*Cloud) error {
+		return create("container.cluster", "projects/p/locations/us-central1/clusters/second", request)
+	}
+	pool := func(config Body) func(*Cloud) error {
+		return create("container.nodePool", cluster+"/nodePools/p", Body{"config": config})
+	}
+	member := func(of string) func(*Cloud) error {
+		return create("iam.member", "b/data/roles/r/member", Body{"member": of})
+	}
+	on := Body{"enabled": true}
+	pod := "principal://iam.googleapis.com/projects/" + ProjectNumber + "/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/persia/sa/job"
+	agent := "serviceAccount:service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com"
+	for name, c := range map[string]struct {
+		first, do func(*Cloud) error
+		want      string
+	}{
+		"a name that is taken":               {nil, create("compute.router", router, Body{"network": network}), "Error 409: The resource '" + router + "' already exists, alreadyExists"},
+		"a resource that is gone":            {nil, update("compute.router", router+"2", "description", "d"), "Error 404: The resource '" + router + "2' was not found, notFound"},
+		"an update that says nothing":        {nil, update("container.cluster", cluster, "releaseChannel", nil), "Error 400: Must specify a field to update., badRequest"},
+		"another kind":                       {nil, create("compute.address", "a", nil), "has no compute.address"},
+		"a subnetwork without its network":   {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network + "2", "ipCidrRange": "10.0.0.0/20"}), "Error 404: The resource '" + network + "2' was not found"},
+		"no range":                           {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network}), "Invalid value for field 'resource.ipCidrRange': ''"},
+		"a router without its network":       {nil, create("compute.router", router+"2", Body{"network": network + "2"}), network + "2' was not found"},
+		"a gateway without its router":       {nil, create("compute.router.nat", "p/us-central1/r2/nat", Body{}), "routers/r2' was not found"},
+		"a gateway":                          {nil, create("compute.router.nat", "p/us-central1/r/nat", Body{}), ""},
+		"a cluster without its network":      {nil, second(Body{"network": network + "2", "subnetwork": subnetwork}), network + "2' was not found"},
+		"a cluster without its subnetwork":   {nil, second(Body{"network": network, "subnetwork": subnetwork + "2"}), subnetwork + "2' was not found"},
+		"a subnetwork of another region":     {nil, second(Body{"network": network, "subnetwork": "projects/p/regions/us-east1/subnetworks/s"}), `does not exist in specified region "us-central1"`},
+		"ranges":                             {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"clusterSecondaryRangeName": "pods"}}), ""},
+		"no such range of pods":              {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"clusterSecondaryRangeName": "pod"}}), `Pod secondary range "pod" not found in network "` + computeURL + network + `", subnetwork "s"., badRequest`},
+		"no such range of services":          {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"servicesSecondaryRangeName": "service"}}), `Services secondary range "service" not found`},
+		"a range that a cluster uses":        {nil, update("compute.subnetwork", subnetwork, "secondaryIpRanges", ranges("10.12.0.0/14")), "already being used by '" + cluster + "'"},
+		"a network that is used":             {nil, remove("compute.network", network), "The resource '" + network + "' is already being used by "},
+		"a subnetwork that is used":          {nil, remove("compute.subnetwork", subnetwork), "is already being used by '" + cluster + "', resourceInUseByAnotherResource"},
+		"a cluster with its pools":           {nil, remove("container.cluster", cluster), ""},
+		"a pool without its cluster":         {remove("container.cluster", cluster), pool(Body{"machineType": "n2-standard-8"}), "The resource '" + cluster + "' was not found"},
+		"a smaller disk":                     {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 50.0), "New disk size must be larger than current size"},
+		"a larger disk":                      {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 150.0), ""},
+		"gVNIC":                              {nil, pool(Body{"machineType": "n2-standard-8", "gvnic": on}), ""},
+		"gVNIC on Ubuntu":                    {nil, pool(Body{"machineType": "n2-standard-8", "imageType": "UBUNTU_CONTAINERD", "gvnic": on}), "gVNIC is not supported with image type UBUNTU_CONTAINERD"},
+		"gVNIC on M2":                        {nil, pool(Body{"machineType": "m2-ultramem-416", "gvnic": on}), "gVNIC is not supported with machine type m2-ultramem-416"},
+		"gVNIC on M3":                        {nil, pool(Body{"machineType": "m3-ultramem-32", "gvnic": on}), ""},
+		"image streaming on Ubuntu":          {nil, pool(Body{"machineType": "n2-standard-8", "imageType": "ubuntu_containerd", "gcfsConfig": on}), "Image streaming is not supported"},
+		"a disk of another series":           {nil, pool(Body{"machineType": "c3-standard-44", "diskType": "pd-standard"}), "pd-standard disk type cannot be used by c3-standard-44"},
+		"an account that does not exist":     {nil, member(agent), "Service account service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com does not exist"},
+		"an account that was asked for":      {create("serviceusage.identity", "projects/p/services/file", Body{"service": "file.googleapis.com"}), member(agent), ""},
+		"a service without an account":       {nil, create("serviceusage.identity", "projects/p/services/s", Body{"service": "s"}), "Service s has no identity"},
+		"a pod before any Workload Identity": {nil, member(pod), "Identity Pool does not exist (p.svc.id.goog)"},
+		"a pod with Workload Identity":       {update("container.cluster", cluster, "workloadIdentityConfig", Body{"workloadPool": "p.svc.id.goog"}), member(pod), ""},
+		"a member that has access already":   {member("user:a@example.com"), member("user:a@example.com"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cloud := world(t)
+			if c.first != nil {
+				require.NoError(t, c.first(cloud))
+			}
+			err := c.do(cloud)
+			if c.want == "" {
+				assert.NoError(t, err)
+				return
+			}
+			assert.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// TestParts: a deletion takes the parts of a resource along.
+func TestParts(t *testing.T) {
+	c := world(t)
+	require.NoError(t, c.Delete("container.cluster", cluster))
+	pools, err := c.List("container.nodePool")
+	require.NoError(t, err)
+	assert.Empty(t, pools)
+	require.NoError(t, c.Delete("compute.subnetwork", subnetwork))
 }

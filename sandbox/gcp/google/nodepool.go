@@ -9,78 +9,87 @@ import (
 	"persia/gcp"
 )
 
-func nodePoolRules() rules {
-	return rules{
-		defaults:  nodePoolDefaults,
-		check:     checkNodePool,
-		create:    createNodePool,
-		normalize: normalizeNodePool,
-		gke:       true,
-	}
-}
-
-// nodePoolDefaults returns the defaults of the recorded pools.
-func nodePoolDefaults(_ string, request Body) Body {
+// poolDefaults returns the defaults of the recorded pools.
+func poolDefaults(request Body) Body {
 	body := serverSet("container.nodePool.autoscalingAndTaint")
-	delete(body, "autoscaling")
-	for _, own := range []string{"instanceGroupUrls", "locations", "version"} {
-		delete(body, own)
-	}
-	remove(body, "config.bootDisk")
-	if series(text(request, "config.machineType")) == "n4" {
+	remove(body, "autoscaling", "instanceGroupUrls", "locations", "version", "config.bootDisk")
+	if series(Text(request, "config.machineType")) == "n4" {
 		Set(body, "config.diskType", "hyperdisk-balanced")
 	}
-	if hasLocalSSDs(request) {
-		ssd := Answers()["container.nodePool.localSsd"].Get
-		Set(body, "config.kubeletConfig.maxParallelImagePulls", number(ssd, "config.kubeletConfig.maxParallelImagePulls"))
+	if Number(request, "config.ephemeralStorageLocalSsdConfig.localSsdCount") > 0 {
+		const pulls = "config.kubeletConfig.maxParallelImagePulls"
+		Set(body, pulls, at[any](recorded("container.nodePool.localSsd"), pulls))
 	}
 	return body
-}
-
-func hasLocalSSDs(body Body) bool {
-	return number(body, "config.ephemeralStorageLocalSsdConfig.localSsdCount") > 0
-}
-
-func createNodePool(c *Cloud, name string, body Body) error {
-	if err := taintGPUs(c, name, body); err != nil {
-		return err
-	}
-	// Machines that always bring local SSDs use them for ephemeral storage†.
-	machine := text(body, "config.machineType")
-	if count := bundledSSDs(machine); count > 0 && !has(body, "config.localNvmeSsdBlockConfig") {
-		fill(body, "config.ephemeralStorageLocalSsdConfig", Body{"localSsdCount": float64(count)})
-	}
-	return nil
-}
-
-// taintGPUs taints the nodes of a GPU pool, but only if the cluster has a pool without GPUs at
-// this moment (GKE, "Run GPUs in Standard node pools").
-func taintGPUs(c *Cloud, name string, body Body) error {
-	if !hasGPUs(body) {
-		return nil
-	}
-	pools, err := c.kept.All("container.nodePool")
-	if err != nil {
-		return err
-	}
-	for other, pool := range pools {
-		if clusterOf(other) == clusterOf(name) && !hasGPUs(pool) {
-			Set(body, GPUTaints, []any{Body{"key": gcp.TaintGPU, "value": gcp.TaintGPUValue, "effect": "NO_SCHEDULE"}})
-			return nil
-		}
-	}
-	return nil
 }
 
 // GPUTaints is the field of a pool's body with the taint that GKE adds for GPUs. An update of the
 // pool's own taints leaves it in place.
 const GPUTaints = "config.gpuTaints"
 
+func completePool(c *Cloud, name string, body, old Body) error {
+	if err := checkMachine(Object(body, "config")); err != nil {
+		return err
+	}
+	cluster, err := c.read("container.cluster", ClusterOf(name, nil))
+	if err != nil {
+		return err
+	}
+	if old == nil {
+		if err := taintGPUs(c, name, body); err != nil {
+			return err
+		}
+		// Machines that always bring local SSDs use them for ephemeral storage†.
+		if count := bundledSSDs(Text(body, "config.machineType")); count > 0 {
+			fill(body, "config.ephemeralStorageLocalSsdConfig", Body{"localSsdCount": float64(count)})
+		}
+	}
+	body["name"] = Segment(name)
+	body["selfLink"] = "https://container.googleapis.com/v1beta1/" + name
+	fill(body, "locations", cluster["locations"])
+	fill(body, "version", cluster["currentNodeVersion"])
+	groups := []any{}
+	for _, zone := range Texts(body, "locations") {
+		groups = append(groups, computeURL+"projects/"+Element(name, "projects")+"/zones/"+zone+
+			"/instanceGroupManagers/gke-"+Element(name, "clusters")+"-"+Segment(name)+"-"+hash(name)+"-grp")
+	}
+	body["instanceGroupUrls"] = groups
+	if len(Object(body, "autoscaling")) > 0 {
+		fill(body, "autoscaling.locationPolicy", "BALANCED")
+	} else {
+		delete(body, "autoscaling")
+	}
+	if strategy := Text(body, "upgradeSettings.strategy"); strategy != "" && strategy != "SURGE" {
+		remove(body, "upgradeSettings.maxSurge")
+	}
+	poolNetwork(cluster, body)
+	poolConfig(cluster, Object(body, "config"))
+	return nil
+}
+
+// ClusterOf returns the name of a pool's cluster.
+func ClusterOf(pool string, _ Body) string {
+	cluster, _, _ := strings.Cut(pool, "/nodePools/")
+	return cluster
+}
+
+// taintGPUs taints the nodes of a GPU pool, but only if the cluster has a pool without GPUs at
+// this moment (GKE, "Run GPUs in Standard node pools").
+func taintGPUs(c *Cloud, name string, body Body) error {
+	pools, err := c.all("container.nodePool")
+	for other, pool := range pools {
+		if hasGPUs(body) && !hasGPUs(pool) && ClusterOf(other, nil) == ClusterOf(name, nil) {
+			Set(body, GPUTaints, []any{Body{"key": gcp.TaintGPU, "value": gcp.TaintGPUValue, "effect": "NO_SCHEDULE"}})
+		}
+	}
+	return err
+}
+
 // hasGPUs reports whether the nodes of a pool have GPUs, attached ones or GPUs of their machine
 // type.
 func hasGPUs(pool Body) bool {
-	machine, _ := gcp.Lookup(text(pool, "config.machineType"))
-	return machine.GPUs > 0 || len(list(pool, "config.accelerators")) > 0
+	machine, _ := gcp.Lookup(Text(pool, "config.machineType"))
+	return machine.GPUs > 0 || len(Objects(pool, "config.accelerators")) > 0
 }
 
 // bundledSSDs returns the number of local SSDs that a machine comes with, if that
@@ -94,128 +103,60 @@ func bundledSSDs(machineType string) int {
 	return machine.BundledLocalSSDs()
 }
 
-func normalizeNodePool(c *Cloud, name string, body Body) error {
-	cluster, err := c.kept.Read("container.cluster", clusterOf(name))
-	if err != nil {
-		return err
-	}
-	body["name"] = segment(name)
-	body["selfLink"] = "https://container.googleapis.com/v1beta1/" + selfPath(name)
-	fill(body, "locations", list(cluster, "locations"))
-	fill(body, "version", text(cluster, "currentNodeVersion"))
-	groups := []any{}
-	for _, zone := range list(body, "locations") {
-		groups = append(groups, "https://www.googleapis.com/compute/v1/projects/"+element(name, "projects")+"/zones/"+zone.(string)+
-			"/instanceGroupManagers/gke-"+element(name, "clusters")+"-"+segment(name)+"-"+hash(name)+"-grp")
-	}
-	body["instanceGroupUrls"] = groups
-	if len(object(body, "autoscaling")) > 0 {
-		fill(body, "autoscaling.locationPolicy", "BALANCED")
-	} else {
-		delete(body, "autoscaling")
-	}
-	poolNetwork(cluster, body)
-	poolConfig(cluster, object(body, "config"))
-	if has(body, "upgradeSettings.strategy") && text(body, "upgradeSettings.strategy") != "SURGE" {
-		remove(body, "upgradeSettings.maxSurge")
-	}
-	return nil
-}
-
-// clusterOf returns the name of a pool's cluster.
-func clusterOf(pool string) string {
-	cluster, _, _ := strings.Cut(pool, "/nodePools/")
-	return cluster
-}
-
 func poolNetwork(cluster, body Body) {
-	fill(body, "networkConfig", Body{})
-	fill(body, "networkConfig.podRange", text(cluster, "ipAllocationPolicy.clusterSecondaryRangeName"))
-	Set(body, "networkConfig.podIpv4CidrBlock", text(cluster, "ipAllocationPolicy.clusterIpv4CidrBlock"))
-	Set(body, "networkConfig.subnetwork", text(cluster, "networkConfig.subnetwork"))
-	if truth(cluster, "privateClusterConfig.enablePrivateNodes") {
+	fill(body, "networkConfig.podRange", Text(cluster, "ipAllocationPolicy.clusterSecondaryRangeName"))
+	Set(body, "networkConfig.podIpv4CidrBlock", Text(cluster, "ipAllocationPolicy.clusterIpv4CidrBlock"))
+	Set(body, "networkConfig.subnetwork", Text(cluster, "networkConfig.subnetwork"))
+	if Truth(cluster, "privateClusterConfig.enablePrivateNodes") {
 		fill(body, "networkConfig.enablePrivateNodes", true)
 	}
-	pods := 110
-	switch asked, _ := Lookup(body, "maxPodsConstraint.maxPodsPerNode"); asked := asked.(type) {
-	case float64:
-		pods = int(asked)
-	case string:
-		pods, _ = strconv.Atoi(asked)
+	const pods = "maxPodsConstraint.maxPodsPerNode"
+	if asked := Number(body, pods); asked > 0 {
+		Set(body, pods, strconv.Itoa(asked))
 	}
-	Set(body, "maxPodsConstraint.maxPodsPerNode", strconv.Itoa(pods))
+	fill(body, pods, "110")
 	// A node has at least twice as many addresses as pods.
-	body["podIpv4CidrSize"] = float64(32 - bits.Len(uint(2*pods-1)))
+	most, _ := strconv.Atoi(Text(body, pods))
+	body["podIpv4CidrSize"] = float64(32 - bits.Len(uint(2*most-1)))
 }
 
 func poolConfig(cluster, config Body) {
-	fill(config, "metadata", Body{})
-	fill(object(config, "metadata"), "disable-legacy-endpoints", "true")
-	Set(config, "bootDisk", Body{"diskType": text(config, "diskType"), "sizeGb": strconv.Itoa(int(number(config, "diskSizeGb")))})
-	labels(config)
+	fill(config, "metadata.disable-legacy-endpoints", "true")
+	Set(config, "bootDisk", Body{"diskType": Text(config, "diskType"), "sizeGb": strconv.Itoa(Number(config, "diskSizeGb"))})
+	// Only the label of on-demand machines is recorded.
+	model := "on-demand"
+	if Truth(config, "spot") {
+		model = "spot" // †
+	}
+	Set(config, "resourceLabels.goog-gke-node-pool-provisioning-model", model)
+	for _, accelerator := range Objects(config, "accelerators") {
+		Set(config, "resourceLabels.goog-gke-accelerator-type", Text(accelerator, "acceleratorType")) // †
+	}
 	// Answered in any case, whatever an update sends.
-	kubelet := object(Answers()["container.nodePool.autoscalingAndTaint"].Get, "config.kubeletConfig")
-	for field, value := range kubelet {
+	for field, value := range Object(recorded("container.nodePool.autoscalingAndTaint"), "config.kubeletConfig") {
 		fill(config, "kubeletConfig."+field, value)
 	}
 	if has(cluster, "workloadIdentityConfig.workloadPool") {
 		fill(config, "workloadMetadataConfig.mode", "GKE_METADATA")
 	}
-	switch text(config, "workloadMetadataConfig.mode") {
-	case "GKE_METADATA":
-		Set(config, "workloadMetadataConfig.nodeMetadata", "GKE_METADATA_SERVER")
-	case "GCE_METADATA":
-		Set(config, "workloadMetadataConfig.nodeMetadata", "EXPOSE")
-	}
 	// A message whose only field is false is dropped for these two†.
 	for _, feature := range []string{"gcfsConfig", "gvnic"} {
-		if has(config, feature) && !truth(config, feature+".enabled") {
+		if !Truth(config, feature+".enabled") {
 			delete(config, feature)
 		}
 	}
 }
 
-// labels sets the labels that GKE gives to machines. Only on-demand is recorded.
-func labels(config Body) {
-	const prefix = "goog-gke-"
-	resourceLabels := object(config, "resourceLabels")
-	if resourceLabels == nil {
-		resourceLabels = Body{}
-		config["resourceLabels"] = resourceLabels
-	}
-	model := "on-demand"
-	if truth(config, "spot") {
-		model = "spot" // †
-	}
-	resourceLabels[prefix+"node-pool-provisioning-model"] = model
-	for _, accelerator := range list(config, "accelerators") {
-		resourceLabels[prefix+"accelerator-type"] = text(accelerator.(Body), "acceleratorType") // †
-	}
-}
-
-// checkNodePool refuses what GKE refuses of a pool.
-func checkNodePool(c *Cloud, name string, body Body) error {
-	cluster, err := c.kept.Read("container.cluster", clusterOf(name))
-	if err != nil {
-		return err
-	}
-	if cluster == nil {
-		return recordedError("container.cluster.regional.404", nil)
-	}
-	return checkMachine(object(body, "config"))
-}
-
 // checkMachine refuses machines that Compute Engine does not make†.
 func checkMachine(config Body) error {
-	machine, disk := text(config, "machineType"), text(config, "diskType")
+	machine, disk, image := Text(config, "machineType"), Text(config, "diskType"), Text(config, "imageType")
+	cos := strings.HasPrefix(strings.ToUpper(image), "COS")
 	family := series(machine)
-	if refused, known := refusedDisks[family]; known && slices.ContainsFunc(refused, func(prefix string) bool { return strings.HasPrefix(disk, prefix) }) {
+	gvnic := Truth(config, "gvnic.enabled")
+	switch refuses := func(prefix string) bool { return strings.HasPrefix(disk, prefix) }; {
+	case slices.ContainsFunc(refusedDisks[family], refuses):
 		return refuse(400, "badRequest", "%s disk type cannot be used by %s machine type.", disk, machine)
-	}
-	image := text(config, "imageType")
-	cos := image == "" || strings.HasPrefix(strings.ToUpper(image), "COS")
-	switch gvnic := truth(config, "gvnic.enabled"); {
-	case truth(config, "gcfsConfig.enabled") && !cos:
+	case Truth(config, "gcfsConfig.enabled") && !cos:
 		return refuse(400, "badRequest", "Image streaming is not supported with image type %s.", image)
 	case gvnic && !cos:
 		return refuse(400, "badRequest", "gVNIC is not supported with image type %s.", image)

@@ -1,0 +1,253 @@
+package gke
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+
+	"persia/gcp"
+	"persia/sandbox/gcp/google"
+)
+
+// nodeRequests bounds the requests under way at once.
+const nodeRequests = 16
+
+// ApplyPool relabels and taints the nodes of a pool that stay, creates those that are missing, and
+// then removes those that are too many. A change that needs other machines goes
+// through other nodes, in the rounds of GKE's upgrades: pods move because their node
+// is gone.
+//
+// The autoscaler is told first. It may be at work on the pool meanwhile: a node
+// may be there already, or be gone already.
+func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, progress func(string)) error {
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	pool, err := newPool(path, body, e.Machines)
+	if err != nil {
+		return err
+	}
+	isReal := e.Real != "" && pool.Name() == e.Real
+	if isReal {
+		// Its machine is the sandbox's.
+		if err = pool.makeReal(); err == nil {
+			err = retract(ctx, client, path)
+		}
+	} else {
+		err = e.announce(ctx, client, path, body)
+	}
+	if err != nil {
+		return err
+	}
+	existing, err := listNodes(ctx, client, path)
+	if err != nil {
+		return err
+	}
+	wanted := pool.wanted(existing)
+	progress(fmt.Sprintf("%d nodes", len(wanted)))
+	if err := e.apply(ctx, client, pool, wanted, existing); err != nil || !isReal {
+		return err
+	}
+	return awaitReal(ctx, client, path, progress)
+}
+
+// apply creates, updates and deletes nodes until the existing ones are the wanted ones.
+func (e Engine) apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
+	missing := map[string]*corev1.Node{}
+	err := each(ctx, maps.Keys(wanted), func(ctx context.Context, name string) error {
+		if old, exists := existing[name]; exists && !sameNode(old, wanted[name]) {
+			return utilerrors.FilterOut(updateNode(ctx, client, wanted[name]), apierrors.IsNotFound)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for name, node := range wanted {
+		if _, exists := existing[name]; !exists {
+			missing[name] = node
+		}
+		delete(existing, name)
+	}
+	if err := e.replace(ctx, client, pool, missing, existing); err != nil {
+		return err
+	}
+	if err := e.createNodes(ctx, client, missing); err != nil {
+		return err
+	}
+	return deleteNodes(ctx, client, maps.Keys(existing))
+}
+
+// CountPool returns how many nodes of a pool there are in each zone. Uneven zones count as
+// fewer, and the next update fills them up.
+func (e Engine) CountPool(ctx context.Context, path string, body google.Body) (float64, error) {
+	client, err := e.Client()
+	if err != nil {
+		return 0, err
+	}
+	existing, err := listNodes(ctx, client, path)
+	return float64(len(existing) / max(1, len(google.Texts(body, "locations")))), err
+}
+
+// RemovePool removes the nodes of a pool.
+func (e Engine) RemovePool(ctx context.Context, path string) error {
+	client, err := e.Client()
+	if err != nil {
+		return err
+	}
+	if err := retract(ctx, client, path); err != nil {
+		return err
+	}
+	existing, err := listNodes(ctx, client, path)
+	if err != nil {
+		return err
+	}
+	return deleteNodes(ctx, client, maps.Keys(existing))
+}
+
+// announce describes a pool to the agent.
+func (e Engine) announce(ctx context.Context, client kubernetes.Interface, path string, body google.Body) error {
+	announcement, err := Announcement(path, body, e.Machines)
+	if err != nil {
+		return err
+	}
+	configMaps := client.CoreV1().ConfigMaps(announcement.Namespace)
+	_, err = configMaps.Update(ctx, announcement, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = configMaps.Create(ctx, announcement, metav1.CreateOptions{})
+	}
+	return err
+}
+
+// retract ends the announcement of a pool.
+func retract(ctx context.Context, client kubernetes.Interface, path string) error {
+	err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, announcementName(path), metav1.DeleteOptions{})
+	return utilerrors.FilterOut(err, apierrors.IsNotFound)
+}
+
+// each calls a function for each name, several at once.
+func each(ctx context.Context, names func(func(string) bool), do func(context.Context, string) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(nodeRequests)
+	for name := range names {
+		group.Go(func() error { return do(ctx, name) })
+	}
+	return group.Wait()
+}
+
+// Add creates nodes of a pool that is read from its ConfigMap, and returns how many it created. It
+// skips nodes that exist. If the pool has changed or gone meanwhile, the provider may not have seen the
+// nodes, so Add takes them back.
+func (p Pool) Add(ctx context.Context, client kubernetes.Interface, nodes map[string]*corev1.Node) (int, error) {
+	var lock sync.Mutex
+	var created []string
+	err := each(ctx, maps.Keys(nodes), func(ctx context.Context, name string) error {
+		_, err := client.CoreV1().Nodes().Create(ctx, nodes[name], metav1.CreateOptions{})
+		lock.Lock()
+		defer lock.Unlock()
+		if err == nil {
+			created = append(created, name)
+		}
+		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
+	})
+	if len(created) == 0 {
+		return 0, err
+	}
+	now, currentErr := client.CoreV1().ConfigMaps(p.announcement.Namespace).Get(ctx, p.announcement.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(currentErr) || currentErr == nil && (now.UID != p.announcement.UID || now.ResourceVersion != p.announcement.ResourceVersion) {
+		return 0, utilerrors.NewAggregate([]error{err, deleteNodes(ctx, client, slices.Values(created))})
+	}
+	return len(created), utilerrors.NewAggregate([]error{err, currentErr})
+}
+
+// listNodes returns the existing nodes of a pool by name.
+func listNodes(ctx context.Context, client kubernetes.Interface, path string) (map[string]corev1.Node, error) {
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{
+		LabelSelector: fmt.Sprintf("%s=%s,%s=%s", clusterLabel, google.Element(path, "clusters"), gcp.LabelNodePool, google.Segment(path)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	nodes := map[string]corev1.Node{}
+	for _, node := range list.Items {
+		nodes[node.Name] = node
+	}
+	return nodes, nil
+}
+
+func deleteNodes(ctx context.Context, client kubernetes.Interface, names func(func(string) bool)) error {
+	return each(ctx, names, func(ctx context.Context, name string) error {
+		err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
+		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
+			return err
+		}
+		return deletePods(ctx, client, name)
+	})
+}
+
+// deletePods deletes the pods of a node that is gone. Kubernetes does so too,
+// but only after a minute.
+func deletePods(ctx context.Context, client kubernetes.Interface, node string) error {
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "spec.nodeName=" + node,
+	})
+	if err != nil {
+		return err
+	}
+	atOnce := int64(0)
+	for _, pod := range pods.Items {
+		err := client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &atOnce})
+		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// updateNode gives a node other labels and taints. It reads the node first and may
+// find it changed by then, since what plays the kubelet updates it all the while.
+func updateNode(ctx context.Context, client kubernetes.Interface, wanted *corev1.Node) error {
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		node, err := client.CoreV1().Nodes().Get(ctx, wanted.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		node.Labels = wanted.Labels
+		troubles, _ := splitTaints(node.Spec.Taints)
+		node.Spec.Taints = append(troubles, wanted.Spec.Taints...)
+		_, err = client.CoreV1().Nodes().Update(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// sameNode reports whether a node has the labels and taints that are wanted. What
+// else there is of a node decides its name.
+func sameNode(node corev1.Node, wanted *corev1.Node) bool {
+	_, own := splitTaints(node.Spec.Taints)
+	return maps.Equal(node.Labels, wanted.Labels) && equality.Semantic.DeepEqual(own, wanted.Spec.Taints)
+}
+
+// splitTaints separates the taints that Kubernetes gives to nodes in trouble from the pool's own.
+func splitTaints(taints []corev1.Taint) (troubles, own []corev1.Taint) {
+	for _, taint := range taints {
+		if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
+			troubles = append(troubles, taint)
+		} else {
+			own = append(own, taint)
+		}
+	}
+	return troubles, own
+}

@@ -1,0 +1,88 @@
+package google
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+)
+
+// kept is the content of a file.
+type kept struct {
+	Name string `json:"name"`
+	Body Body   `json:"body"`
+}
+
+func (c *Cloud) file(kind, name string) string {
+	return filepath.Join(c.dir, kind, strings.NewReplacer("/", "_", ":", "-").Replace(name)+".json")
+}
+
+// read returns a body, or nil if there is none.
+func (c *Cloud) read(kind, name string) (Body, error) {
+	found, err := readFile(c.file(kind, name))
+	return found.Body, err
+}
+
+func readFile(path string) (found kept, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return kept{}, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &found)
+	}
+	if err != nil {
+		return kept{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return found, nil
+}
+
+// all returns the bodies of a kind, by name.
+func (c *Cloud) all(kind string) (map[string]Body, error) {
+	paths, err := filepath.Glob(filepath.Join(c.dir, kind, "*.json"))
+	if err != nil {
+		return nil, err
+	}
+	bodies := map[string]Body{}
+	for _, path := range paths {
+		found, err := readFile(path)
+		if err != nil {
+			return nil, err
+		}
+		if found.Name != "" { // else another process has deleted it meanwhile
+			bodies[found.Name] = found.Body
+		}
+	}
+	return bodies, nil
+}
+
+func (c *Cloud) write(kind, name string, body Body) error {
+	path := c.file(kind, name)
+	text, err := json.MarshalIndent(kept{name, body}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	// A command that is killed must not leave half a body behind.
+	return renameio.WriteFile(path, text, 0o600)
+}
+
+// erase removes a body, and the folders that it leaves empty.
+func (c *Cloud) erase(kind, name string) error {
+	path := c.file(kind, name)
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// A folder that is not empty stays.
+	if os.Remove(filepath.Dir(path)) == nil {
+		_ = os.Remove(c.dir)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package gcp
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+)
+
+//go:embed schema.json
+var schemaJSON []byte
+
+// field is a field of schema.json.
+type field struct {
+	Type           string           `json:"type"`
+	Fields         map[string]field `json:"fields"`
+	Optional       bool             `json:"optional"`
+	Computed       bool             `json:"computed"`
+	Required       bool             `json:"required"`
+	ForceNew       bool             `json:"forceNew"`
+	DiffSuppressed bool             `json:"diffSuppressed"`
+	Default        any              `json:"default"`
+	MaxItems       int              `json:"maxItems"`
+	ConfigMode     string           `json:"configMode"`
+}
+
+var valueTypes = map[string]schema.ValueType{
+	"Bool": schema.TypeBool, "Int": schema.TypeInt, "Float": schema.TypeFloat, "String": schema.TypeString,
+	"List": schema.TypeList, "Set": schema.TypeSet, "Map": schema.TypeMap,
+}
+
+// readSchema returns the resources by their Terraform names, without anything that reads or writes.
+func readSchema() (map[string]*schema.Resource, error) {
+	var all map[string]field
+	if err := json.Unmarshal(schemaJSON, &all); err != nil {
+		return nil, fmt.Errorf("schema.json: %w", err)
+	}
+	converted := map[string]*schema.Resource{}
+	for name, resource := range all {
+		in, err := resource.schemas(name)
+		if err != nil {
+			return nil, err
+		}
+		converted[name] = &schema.Resource{Schema: in, CustomizeDiff: customizeDiff(name, in)}
+	}
+	// The file has no functions.
+	converted["google_storage_bucket"].Schema["location"].StateFunc = func(location any) string {
+		return strings.ToUpper(location.(string))
+	}
+	return converted, restrict(converted)
+}
+
+// schemas returns the fields below a field at a path.
+func (f field) schemas(path string) (fields, error) {
+	converted := fields{}
+	for name, field := range f.Fields {
+		s, err := field.schema(path + "." + name)
+		if err != nil {
+			return nil, err
+		}
+		converted[name] = s
+	}
+	return converted, nil
+}
+
+func (f field) schema(path string) (*schema.Schema, error) {
+	converted := &schema.Schema{
+		Type: valueTypes[f.Type], Optional: f.Optional, Computed: f.Computed, Required: f.Required,
+		ForceNew: f.ForceNew, MaxItems: f.MaxItems, Default: f.Default,
+	}
+	if number, ok := f.Default.(float64); ok && f.Type == "Int" {
+		converted.Default = int(number)
+	}
+	if f.ConfigMode == "attr" {
+		converted.ConfigMode = schema.SchemaConfigModeAttr
+	}
+	if f.DiffSuppressed {
+		suppress, known := suppression(path)
+		if !known {
+			return nil, fmt.Errorf("schema.json: nothing suppresses differences of %s", path)
+		}
+		converted.DiffSuppressFunc = suppress
+	}
+	if f.Fields != nil {
+		below, err := f.schemas(path)
+		converted.Elem = &schema.Resource{Schema: below}
+		return converted, err
+	}
+	if f.Type == "List" || f.Type == "Set" || f.Type == "Map" {
+		// Only texts are without fields in the file.
+		converted.Elem = &schema.Schema{Type: schema.TypeString}
+	}
+	return converted, nil
+}
