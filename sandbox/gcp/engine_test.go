@@ -162,10 +162,12 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 		return held{made.ID, inputs, made.Properties}, err
 	}
 	planned := e.unknown(inputs, args)
-	diff, err := e.Diff(ctx, plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: planned, IgnoreChanges: ignored})
-	if err == nil && !diff.Replace() {
+	request := plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: planned, IgnoreChanges: ignored}
+	diff, err := e.Diff(ctx, request)
+	if err == nil && !diff.Replace() && !planned.DeepEquals(inputs) {
 		// It is not deleted along with what it depends on, and has it again later.
-		diff, err = e.Diff(ctx, plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: inputs, IgnoreChanges: ignored})
+		request.NewInputs = inputs
+		diff, err = e.Diff(ctx, request)
 	}
 	switch {
 	case err != nil || diff.Changes == plugin.DiffNone:

@@ -12,7 +12,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/kube"
 	"persia/sandbox/kubeprovider"
 )
 
@@ -29,9 +28,6 @@ type inCluster struct {
 // object simulates an object in the cluster: it is as the program wants it, and changes as the
 // Kubernetes provider plans.
 func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resource.PropertyMap, error) {
-	if err := e.servedByWebhook(urn, args); err != nil {
-		return nil, err
-	}
 	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args), args.RegisterRPC.GetReplacementTrigger().AsInterface(), resource.URN(args.RegisterRPC.GetParent()).Type()}
 	old, before := e.objects[urn]
 	e.objects[urn] = now
@@ -69,31 +65,6 @@ func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resourc
 		e.plan(urn, diff)
 	}
 	return now.outputs, nil
-}
-
-// servedByWebhook refuses an object that passes a webhook of GKE on the nodes of the cluster, unless
-// the object comes after a Deployment that the engine waits for. The webhook may not serve yet when the
-// last pool is ready (GoogleCloudPlatform/ai-on-gke, issue 402). An available Deployment shows that the
-// nodes run pods.
-func (e *engine) servedByWebhook(urn resource.URN, args pulumi.MockResourceArgs) error {
-	group, _, _ := strings.Cut(strings.TrimPrefix(args.TypeToken, "kubernetes:"), "/")
-	webhook, onNodes := kube.WebhookOnNodes(group)
-	if !onNodes {
-		return nil
-	}
-	for _, dependency := range args.RegisterRPC.GetDependencies() {
-		if urn := resource.URN(dependency); urn.Type() == "kubernetes:apps/v1:Deployment" && !skipsAwait(e.objects[urn].inputs) {
-			return nil
-		}
-	}
-	return fmt.Errorf("%s: Internal error occurred: failed calling webhook %q: no endpoints available for service", urn, webhook.Name)
-}
-
-// skipsAwait reports whether the engine does not wait until an object is ready.
-func skipsAwait(inputs resource.PropertyMap) bool {
-	metadata, _ := inputs.Mappable()["metadata"].(values)
-	annotations, _ := metadata["annotations"].(values)
-	return annotations["pulumi.com/skipAwait"] != nil
 }
 
 // replaces reports whether the up replaces a resource.

@@ -2,11 +2,8 @@ package gcp
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/config"
 	"persia/config/input"
 )
 
@@ -78,7 +74,8 @@ func TestStacks(t *testing.T) {
 			assert.Empty(t, e.cloud.Requests(), "requests that change something")
 
 			if cluster, made := file["persia:cluster"].(values); made && cluster["existing"] == nil {
-				updateCluster(t, e, file)
+				set("persia:cluster", "deletionProtection", false)(file)
+				e.up(configuration(t, file))
 			}
 			e.destroy()
 			assert.Empty(t, e.names(), "nodes")
@@ -89,40 +86,6 @@ func TestStacks(t *testing.T) {
 			}
 		})
 	}
-}
-
-// updateCluster makes each edit of a cluster that is documented to update it and nothing
-// else, one after another.
-func updateCluster(t *testing.T, e *engine, file values) {
-	t.Helper()
-	edits, made := clusterEdits(), 0
-	// A protected cluster could not be destroyed, and must have more than one node.
-	edits["deletionProtection"] = documentedEdit{nil, set("persia:cluster", "deletionProtection", false)}
-	for _, row := range tableOf(t, "## Change the cluster") {
-		if row.effect != "`update` of the Cluster" {
-			continue
-		}
-		for _, path := range slices.Sorted(maps.Keys(edits)) {
-			concerned := slices.ContainsFunc(quoted(row.edits), func(name string) bool {
-				return path == name || strings.HasPrefix(path, name+".")
-			})
-			before := file["persia:cluster"]
-			if edits[path].before != nil || !concerned {
-				continue
-			}
-			edits[path].edit(file)
-			if reflect.DeepEqual(before, file["persia:cluster"]) {
-				continue // the stack file had it so
-			}
-			made++
-			e.up(configuration(t, file))
-			if assert.Len(t, e.steps, 1, "%s: %v", path, e.steps) {
-				assert.Equal(t, "update Cluster", e.steps[0].operation+" "+e.steps[0].kind, path)
-			}
-		}
-	}
-	assert.Empty(t, e.up(configuration(t, file)), "an up after the updates")
-	t.Logf("%d documented updates of the cluster", made)
 }
 
 // TestKubeDNSAfterCloudDNS: a cluster that had Cloud DNS reports its DNS without a scope, which
@@ -138,82 +101,6 @@ func TestKubeDNSAfterCloudDNS(t *testing.T) {
 		if assert.Len(t, e.steps, 1) {
 			assert.Equal(t, step{"update", "Cluster", "persia-dev", []string{"dnsConfig.clusterDnsScope"}}, e.steps[0])
 		}
-	}
-}
-
-// TestEditsOfAPoolAreCarriedOut makes each edit that is documented as an update: no
-// other resource changes, GKE does not refuse it, and a second up has nothing to do.
-func TestEditsOfAPoolAreCarriedOut(t *testing.T) {
-	edits := poolEdits()
-	edits["the last label"] = edit{values{"labels": values{"team": "ads"}}, values{"labels": values{}}}
-	edits["the last taint"] = edit{values{"taints": []any{values{"key": "a", "value": "b", "effect": "NoSchedule"}}}, values{"taints": []any{}}}
-	updated := []string{"the last label", "the last taint"}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
-		if field.Tag.Get("change") == "update" {
-			updated = append(updated, field.Name)
-		}
-	}
-	for _, name := range updated {
-		t.Run(name, func(t *testing.T) {
-			e, c := newStack(t, "../.."), edits[name]
-			e.up(configuration(t, poolStackOf(t, c.before)))
-			edited := configuration(t, poolStackOf(t, c.before, c.after))
-			assertOnly(t, "update "+nodePoolType, e.up(edited))
-			assert.Empty(t, e.up(edited), "a second up")
-		})
-	}
-}
-
-// TestEditsOfACluster makes edits of a cluster and compares them with the documentation: most are
-// updates, and settings that cannot change replace the cluster.
-func TestEditsOfACluster(t *testing.T) {
-	const key = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/k"
-	update, replace := "update "+clusterType, "replace "+clusterType
-	for _, c := range []struct {
-		name          string
-		before, after values
-		want          string
-	}{
-		{"release channel", nil, values{"releaseChannel": "STABLE"}, update},
-		{"protection", values{"deletionProtection": true}, values{"deletionProtection": false}, update},
-		{"maintenance", nil, values{"maintenance": values{"startTime": "05:00"}}, update},
-		{"an exclusion", nil, values{"maintenance": values{"exclusions": []any{values{"name": "run", "start": "2026-12-01T00:00:00Z", "end": "2026-12-20T00:00:00Z"}}}}, update},
-		{"no exclusion", values{"maintenance": values{"exclusions": []any{values{"name": "run", "start": "2026-12-01T00:00:00Z", "end": "2026-12-20T00:00:00Z"}}}}, values{"maintenance": values{}}, update},
-		{"authorized networks", nil, values{"authorizedNetworks": []any{values{"name": "office", "cidr": "203.0.113.0/24"}}}, update},
-		{"no authorized network", values{"authorizedNetworks": []any{values{"name": "office", "cidr": "203.0.113.0/24"}}}, values{"authorizedNetworks": []any{}}, update},
-		{"shielded nodes", nil, values{"shieldedNodes": false}, update},
-		{"binary authorization", nil, values{"binaryAuthorization": false}, update},
-		{"security posture", nil, values{"securityPosture": "DISABLED"}, update},
-		{"autoscaling profile", nil, values{"autoscalingProfile": "BALANCED"}, update},
-		{"the disk driver", nil, values{"csiDrivers": values{"persistentDisk": false}}, update},
-		{"storage drivers", nil, values{"csiDrivers": values{"filestore": false}}, update},
-		{"monitoring", nil, values{"monitoring": values{"components": []any{"DCGM", "SYSTEM_COMPONENTS"}}}, update},
-		{"cost management", nil, values{"costManagement": false}, update},
-		{"datapath", nil, values{"dataplaneV2": false}, replace},
-		{"private nodes", nil, values{"privateNodes": false}, replace},
-		{"a new key of Secrets", nil, values{"encryption": values{"secrets": key}}, update},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := newStack(t, "../..")
-			clusterOf := func(settings ...values) map[string]string {
-				file := poolStackOf(t)
-				cluster := file["persia:cluster"].(values)
-				cluster["deletionProtection"] = false
-				for _, s := range settings {
-					maps.Copy(cluster, s)
-				}
-				return configuration(t, file)
-			}
-			e.up(clusterOf(c.before))
-			assert.Empty(t, e.up(clusterOf(c.before)), "a second up")
-			edited := clusterOf(c.before, c.after)
-			did := e.up(edited)
-			assert.True(t, slices.ContainsFunc(did, func(step string) bool { return strings.HasPrefix(step, c.want) }), "%s among %v", c.want, did)
-			if c.want == update {
-				assert.False(t, slices.ContainsFunc(did, func(step string) bool { return strings.HasPrefix(step, "replace") }), "%v", did)
-				assert.Empty(t, e.up(edited), "a second up after the edit")
-			}
-		})
 	}
 }
 

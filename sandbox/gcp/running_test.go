@@ -1,0 +1,203 @@
+package gcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config"
+	"persia/gcp"
+	"persia/workload/jobset"
+	"persia/workload/persia/operator/persiav1"
+)
+
+// workload is an object that creates pods of a job.
+type workload struct {
+	job      string
+	replicas int
+}
+
+// workloads returns the objects that create the pods of jobs.
+func workloads(t *testing.T, objects map[resource.URN]inCluster) map[resource.URN]workload {
+	t.Helper()
+	all := map[resource.URN]workload{}
+	for urn, object := range objects {
+		switch urn.Type() {
+		case "kubernetes:apps/v1:StatefulSet":
+			set := read[appsv1.StatefulSet](t, object)
+			if job := set.Spec.Template.Labels["persia_job"]; job != "" {
+				all[urn] = workload{job, int(*set.Spec.Replicas)}
+			}
+		case "kubernetes:persia.com/v1:PersiaJob":
+			job := read[persiav1.PersiaJob](t, object)
+			has := workload{job: job.Name}
+			for _, role := range []*persiav1.Role{&job.Spec.NNWorker.Role, job.Spec.Dataloader, job.Spec.EmbeddingWorker, job.Spec.EmbeddingParameterServer} {
+				has.replicas += int(role.Replicas)
+			}
+			all[urn] = has
+		case jobset.Token:
+			set := read[jobset.JobSet](t, object)
+			has := workload{job: set.Name}
+			for _, role := range set.Spec.ReplicatedJobs {
+				if set.Spec.Suspend == nil || !*set.Spec.Suspend {
+					has.replicas += int(*role.Template.Spec.Completions)
+				}
+			}
+			all[urn] = has
+		}
+	}
+	return all
+}
+
+// replicasOf counts the replicas of a job.
+func replicasOf(all map[resource.URN]workload, job string) int {
+	count := 0
+	for _, has := range all {
+		if has.job == job {
+			count += has.replicas
+		}
+	}
+	return count
+}
+
+// read returns an object as its type.
+func read[T any](t *testing.T, object inCluster) T {
+	t.Helper()
+	var typed T
+	text, err := json.Marshal(object.outputs.Mappable())
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &typed))
+	return typed
+}
+
+// restarted returns what the last up restarts of the jobs that run before and after it: StatefulSets
+// whose pods change, and the jobs whose pods it deletes and creates again.
+func (e *engine) restarted(t *testing.T) []string {
+	t.Helper()
+	was, is := workloads(t, e.before), workloads(t, e.objects)
+	var names []string
+	for urn, had := range was {
+		_, stays := is[urn]
+		switch {
+		case had.replicas == 0 || replicasOf(is, had.job) == 0: // nothing runs
+		case !stays:
+			names = append(names, had.job) // something else creates its pods
+		case slices.ContainsFunc(e.steps, func(s step) bool { return s.restarts(urn) }):
+			names = append(names, urn.Name())
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// restarts reports whether a step restarts the pods that an object has created. Only a StatefulSet
+// replaces its pods when their template changes.
+func (s step) restarts(urn resource.URN) bool {
+	template := slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") })
+	return s.kind == string(urn.Type().Name()) && s.name == urn.Name() && (s.operation == "replace" || s.kind == "StatefulSet" && template)
+}
+
+// length returns the time in which GKE drains or creates nodes so often, in words.
+func length(rounds int) string {
+	return strings.TrimSuffix((time.Duration(rounds) * config.UpgradeRoundTime).String(), "0s")
+}
+
+// nodesOf counts the nodes of a pool.
+func (e *engine) nodesOf(pool string) int {
+	count := 0
+	for _, node := range e.nodes() {
+		if node.Labels[gcp.LabelNodePool] == pool {
+			count++
+		}
+	}
+	return count
+}
+
+// assertHappened compares the announced effects of the last up with what it did to the jobs that ran
+// before.
+func assertHappened(t *testing.T, e *engine) {
+	t.Helper()
+	was, is := workloads(t, e.before), workloads(t, e.objects)
+	for _, text := range e.effects() {
+		if match := deletedText.FindStringSubmatch(text); match != nil {
+			assert.Equal(t, match[2], fmt.Sprint(replicasOf(was, match[1])), text)
+			assert.Zero(t, replicasOf(is, match[1]), text)
+		}
+		if match := renewText.FindStringSubmatch(text); match != nil {
+			assert.Equal(t, match[2], fmt.Sprint(replicasOf(was, match[1])), text)
+			assert.Equal(t, match[3], fmt.Sprint(replicasOf(is, match[1])), text)
+		}
+	}
+	all := strings.Join(e.effects(), "\n")
+	if replicasOf(was, "criteo") > 0 && replicasOf(is, "criteo") > 0 {
+		replacesNATS := slices.ContainsFunc(e.steps, func(s step) bool { return s.kind == "NatsCluster" && s.operation == "replace" })
+		assert.Equal(t, strings.Contains(all, " at once; "), replacesNATS, "%s\n%v", all, e.steps)
+	}
+	for _, s := range e.steps {
+		if s.kind == "Bucket" || s.kind == "Instance" {
+			assert.NotContains(t, []string{"delete", "replace"}, s.operation, "%v", s)
+		}
+	}
+}
+
+// assertNodes holds the effects against the nodes that went, and what they say of a pool against how
+// its nodes went and came. Simulated time means nothing, so the times are held against the number of
+// rounds.
+func assertNodes(t *testing.T, e *engine, before map[string]corev1.Node) {
+	t.Helper()
+	all, now := strings.Join(e.effects(), "\n"), e.nodes()
+	had, lost := map[string]int{}, map[string]int{}
+	for name, node := range before {
+		pool := node.Labels[gcp.LabelNodePool]
+		had[pool]++
+		if _, stays := now[name]; !stays {
+			lost[pool]++
+		}
+	}
+	for pool := range lost {
+		assert.Regexp(t, `(pool `+pool+`\b)|everything in it`, all)
+	}
+	for _, match := range roundsText.FindAllStringSubmatch(all, -1) {
+		said, pool := match[0], match[1]
+		assert.Equal(t, had[pool], lost[pool], said)
+		rounds := e.historyOf(pool, before).rounds
+		assert.Equal(t, match[3], fmt.Sprint(len(rounds)), said)
+		assert.Equal(t, match[2], fmt.Sprint(slices.Max(rounds)), said)
+		assert.Equal(t, match[4], length(len(rounds)), said)
+	}
+	for _, match := range replacedText.FindAllStringSubmatch(all, -1) {
+		said, pool := match[0], match[1]
+		went := e.historyOf(pool, before)
+		want := history{most: had[pool]}
+		if had[pool] > 0 {
+			want.rounds = []int{had[pool]}
+		}
+		assert.Equal(t, want, went, said)
+		assert.Equal(t, had[pool], e.nodesOf(pool), said)
+		assert.Equal(t, match[2], length(2), "without nodes, while they go and while others come: %s", said)
+	}
+	for _, match := range resizedText.FindAllStringSubmatch(all, -1) {
+		count, err := strconv.Atoi(match[2])
+		if err == nil {
+			assert.Equal(t, count, lost[match[1]], match[0])
+		} else {
+			assert.Positive(t, lost[match[1]], match[0])
+		}
+	}
+	for _, s := range e.steps {
+		if s.kind == "NodePool" && (s.operation == "replace" || s.operation == "delete") && !strings.Contains(all, "everything in it") {
+			pool := strings.TrimPrefix(s.name, "persia-")
+			assert.Regexp(t, `Google Cloud deletes all nodes of the pool `+pool+`\b|the pool `+pool+` is no longer`, all)
+		}
+	}
+}
