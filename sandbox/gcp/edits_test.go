@@ -241,21 +241,26 @@ func TestEditsOfTheCluster(t *testing.T) {
 		{"network.controlPlane", "172.16.1.0/28", everything},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			edited := maps.Clone(file)
+			e, edited := e, maps.Clone(file)
+			if c.want == everything {
+				e, edited = newStack(t, "../.."), editable(t)
+				e.up(configuration(t, edited))
+			}
 			set("persia:cluster", c.path, c.value)(edited)
 			if c.want == "refused" {
 				assert.ErrorContains(t, e.tryUp(configuration(t, edited)), "persia:cluster."+c.path+": Invalid value")
 				assert.Empty(t, e.steps)
 				return
 			}
-			file = edited
 			if c.want == everything {
-				assert.ErrorContains(t, e.tryUp(configuration(t, file)), "persia:cluster.replace: persia to end them")
+				assert.ErrorContains(t, e.tryUp(configuration(t, edited)), "persia:cluster.replace: persia to end them")
 				assert.Empty(t, e.steps)
-				set("persia:cluster", "replace", "persia")(file)
+				set("persia:cluster", "replace", "persia")(edited)
+			} else {
+				file = edited
 			}
 			nodes := e.nodes()
-			e.up(configuration(t, file))
+			e.up(configuration(t, edited))
 			if c.want == everything {
 				assert.Contains(t, e.effects()[0], "this deletes the cluster persia with everything in it")
 				assert.Contains(t, e.effects()[1], "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one")
@@ -264,7 +269,7 @@ func TestEditsOfTheCluster(t *testing.T) {
 				assert.Equal(t, c.want, e.summary())
 			}
 			assertNodes(t, e, nodes)
-			e.up(configuration(t, file))
+			e.up(configuration(t, edited))
 			assert.Empty(t, e.steps, "a second up")
 			assert.Empty(t, e.refresh(), "drift")
 		})

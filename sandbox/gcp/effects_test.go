@@ -429,35 +429,6 @@ func assertSaid(t *testing.T, parts, effects []string) {
 	}
 }
 
-// TestProtectedPools: Pulumi refuses to replace or delete a pool of a protected cluster, and the
-// program says so. A replacement may come together with the end of the protection, unlike the
-// removal of a pool.
-func TestProtectedPools(t *testing.T) {
-	const says = "Pulumi refuses this: set persia:cluster.deletionProtection: false and run `pulumi up` first. Then "
-	for name, c := range map[string]struct {
-		edit      values
-		unprotect bool
-		refused   bool
-	}{
-		"spot":                           {values{"spot": true}, false, true},
-		"spot, without protection":       {values{"spot": true}, true, false},
-		"removed":                        {values{"name": "others"}, false, true},
-		"removed, without protection":    {values{"name": "others"}, true, true},
-		"another machine, which is none": {values{"machineType": "n2-standard-16"}, false, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e, file := newStack(t, "../.."), poolStackOf(t)
-			set("persia:cluster", "deletionProtection", true)(file)
-			e.up(configuration(t, file))
-			edited := poolStackOf(t, c.edit)
-			set("persia:cluster", "deletionProtection", !c.unprotect)(edited)
-			err := e.tryUp(configuration(t, edited))
-			assert.Equal(t, c.refused, err != nil, "%v", err)
-			assert.Equal(t, c.refused, strings.Contains(strings.Join(e.effects(), "\n"), says), "%v", e.effects())
-		})
-	}
-}
-
 // TestBucketOfAFailedUp: an update that marks a bucket for deletion, and then fails, changes the state
 // and not the outputs. No later update deletes the bucket, or says that its data stays.
 func TestBucketOfAFailedUp(t *testing.T) {

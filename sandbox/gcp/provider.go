@@ -127,6 +127,8 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 		reasons[i] = fmt.Sprintf("%s in pulumi-gcp's schema of %s", reason, r.token)
 	}
 	_, errs := p.shim.ValidateResource(ctx, r.name, p.shim.NewResourceConfig(ctx, object))
+	// The SDK visits fields in the random order of a map.
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	for _, err := range errs {
 		reason := err.Error()
 		if refused := (*diagnostics.ValidationError)(nil); errors.As(err, &refused) {
@@ -138,8 +140,6 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	if req.News["project"].IsNull() && r.fields["project"] != nil && r.kind.api != "storage.bucket" {
 		reasons = append(reasons, "project is required: the simulated Google Cloud has no default project")
 	}
-	// The SDK visits fields in the random order of a map.
-	slices.Sort(reasons)
 	resp := plugin.CheckResponse{Properties: withDefaults(r.fields, req.News)}
 	for _, reason := range reasons {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: reason})

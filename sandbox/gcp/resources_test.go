@@ -75,11 +75,11 @@ func TestInputsAreTheSchemas(t *testing.T) {
 		want  string
 	}{
 		{"as it is", nodePoolType, nil, ""},
-		{"a name inside", nodePoolType, node(values{"machinetype": "n2-standard-8"}), "nodeConfig.machinetype is not a property of"},
+		{"a name inside", nodePoolType, node(values{"machinetype": "n2-standard-8"}), "nodeConfig.machinetype is not a property in"},
 		{"a number as a text", nodePoolType, values{"nodeCount": "2"}, "nodeCount is not a TypeInt"},
 		{"half a node", nodePoolType, values{"nodeCount": 2.5}, "nodeCount is not a TypeInt"},
 		{"a switch as a text", nodePoolType, node(values{"gvnic": values{"enabled": "true"}}), "nodeConfig.gvnic.enabled is not a TypeBool"},
-		{"one for many", nodePoolType, values{"nodeLocations": "us-central1-a"}, "nodeLocations is not a TypeList"},
+		{"one for many", nodePoolType, values{"nodeLocations": "us-central1-a"}, "nodeLocations is not a TypeSet"},
 		{"many for one", nodePoolType, values{"management": []any{values{"autoRepair": true}}}, "management is not a TypeList"},
 		{"an element's", nodePoolType, node(values{"taints": []any{values{"key": 1, "value": "a", "effect": "NO_SCHEDULE"}}}), "nodeConfig.taints[0].key is not a TypeString"},
 		{"an enumeration", clusterType, values{"databaseEncryption": values{"state": "ALL_OBJECTS_ENCRYPTION_ENABLED"}},

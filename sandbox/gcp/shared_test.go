@@ -51,25 +51,3 @@ func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
 	assert.Empty(t, one.up(configuration(t, file("persia-one", true))))
 	assert.Empty(t, one.refresh(), "drift of the stack that stays")
 }
-
-// TestFlowLogsAreTurnedOff: an edit that takes them away reaches the subnetwork.
-func TestFlowLogsAreTurnedOff(t *testing.T) {
-	e, file := newStack(t, "../.."), poolStackOf(t)
-	network := values{"flowLogs": true}
-	file["persia:cluster"].(values)["network"] = network
-	e.up(configuration(t, file))
-	logs := func() any {
-		subnetworks, err := e.cloud.List("compute.subnetwork")
-		require.NoError(t, err)
-		require.Len(t, subnetworks, 1)
-		for _, subnetwork := range subnetworks {
-			return subnetwork["logConfig"].(map[string]any)["enable"]
-		}
-		return nil
-	}
-	assert.Equal(t, true, logs())
-	network["flowLogs"] = false
-	assert.Equal(t, []string{"update " + subnetworkType + " [logConfig]"}, e.up(configuration(t, file)))
-	assert.Equal(t, false, logs())
-	assert.Empty(t, e.up(configuration(t, file)))
-}
