@@ -38,11 +38,9 @@ persia:storage:
     filestore: {instance: shared, share: vol1, location: us-central1-a, create: {tier: ZONAL}}
 persia:nats:
   size: 3
-  users: [{name: first, password: word}]
   resources: {limits: {cpu: 500m, memory: 2Gi}}
 persia:jobs:
   - name: criteo
-    nats: {credentials: true}
     persiaEnv:
       PERSIA_GLOBAL_CONFIG: /workspace/global_config.yml
       PERSIA_EMBEDDING_CONFIG: /workspace/embedding_config.yml
