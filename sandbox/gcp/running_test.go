@@ -17,8 +17,8 @@ import (
 
 	"persia/config"
 	"persia/gcp"
-	"persia/workload/jobset"
-	"persia/workload/persia/operator/persiav1"
+	"persia/workload/persia/persiav1"
+	"persia/workload/queue"
 )
 
 // workload is an object that creates pods of a job.
@@ -45,8 +45,8 @@ func workloads(t *testing.T, objects map[resource.URN]inCluster) map[resource.UR
 				has.replicas += int(role.Replicas)
 			}
 			all[urn] = has
-		case jobset.Token:
-			set := read[jobset.JobSet](t, object)
+		case queue.JobSetToken:
+			set := read[queue.JobSet](t, object)
 			has := workload{job: set.Name}
 			for _, role := range set.Spec.ReplicatedJobs {
 				if set.Spec.Suspend == nil || !*set.Spec.Suspend {
