@@ -3,8 +3,6 @@ package stack
 import (
 	"math"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-
 	"persia/capacity"
 )
 
@@ -18,107 +16,73 @@ func lastHourlyCost(outputs map[string]any) *float64 {
 	return &cost
 }
 
+// object is an object of an output.
+type object map[string]any
+
+// with adds a value unless it is unknown.
+func (o object) with(name string, value *float64) object {
+	if value != nil {
+		o[name] = *value
+	}
+	return o
+}
+
+// objects describes each element of a list.
+func objects[T any](list []T, describe func(T) object) []object {
+	all := []object{}
+	for _, element := range list {
+		all = append(all, describe(element))
+	}
+	return all
+}
+
 // capacityOutput returns the plan for other programs. CPU is in vCPUs, memory in bytes.
-func capacityOutput(plan capacity.Plan) pulumi.Map {
-	output := pulumi.Map{
-		"pools":       poolOutputs(plan.Pools),
-		"nodes":       pulumi.Int(plan.Nodes),
-		"pods":        pulumi.Int(plan.Pods),
+func capacityOutput(plan capacity.Plan) object {
+	output := object{
+		"pools":       objects(plan.Pools, poolOutput),
+		"nodes":       plan.Nodes,
+		"pods":        plan.Pods,
 		"used":        resourcesOutput(plan.Used),
 		"allocatable": resourcesOutput(plan.Allocatable),
-		"ranges":      rangeOutputs(plan.Ranges),
-		"quotas":      quotaOutputs(plan.Quotas),
-	}
-	if plan.HourlyCost != nil {
-		output["hourlyCost"] = pulumi.Float64(*plan.HourlyCost)
+		"ranges": objects(plan.Ranges, func(r capacity.Range) object {
+			return object{"name": r.Name, "cidr": r.CIDR, "needed": r.Needed, "size": r.Size}
+		}),
+		"quotas": objects(plan.Quotas, func(q capacity.Quota) object {
+			return object{"name": q.Name, "region": q.Region, "amount": q.Amount}
+		}),
 	}
 	if len(plan.Trainings) > 0 {
-		output["checkpoints"] = trainingOutputs(plan.Trainings)
+		output["checkpoints"] = objects(plan.Trainings, trainingOutput)
 	}
-	return output
+	return output.with("hourlyCost", plan.HourlyCost)
 }
 
-func trainingOutputs(trainings []capacity.Training) pulumi.Array {
-	outputs := pulumi.Array{}
-	for _, training := range trainings {
-		best := training.BestInterval()
-		output := pulumi.Map{
-			"job":                  pulumi.String(training.Job),
-			"hoursBetweenFailures": pulumi.Float64(training.BetweenFailures),
-			"intervalSeconds":      pulumi.Float64(math.Round(best * 3600)),
-			"usefulShare":          pulumi.Float64(training.UsefulShare(best)),
-		}
-		if cost := training.UsefulHourCost(); cost != nil {
-			output["usefulHourCost"] = pulumi.Float64(*cost)
-		}
-		outputs = append(outputs, output)
-	}
-	return outputs
+func trainingOutput(training capacity.Training) object {
+	best := training.BestInterval()
+	return object{
+		"job":                  training.Job,
+		"hoursBetweenFailures": training.BetweenFailures,
+		"intervalSeconds":      math.Round(best * 3600),
+		"usefulShare":          training.UsefulShare(best),
+	}.with("usefulHourCost", training.UsefulHourCost())
 }
 
-func poolOutputs(pools []capacity.PoolPlan) pulumi.Array {
-	outputs := pulumi.Array{}
-	for _, pool := range pools {
-		output := pulumi.Map{
-			"pool":         pulumi.String(pool.Name),
-			"machineType":  pulumi.String(pool.Machine.Type),
-			"nodesNeeded":  pulumi.Int(pool.Needed),
-			"nodesAllowed": pulumi.Int(pool.Nodes),
-			"pods":         podOutputs(pool),
-			"used":         resourcesOutput(pool.Used),
-			"allocatable":  resourcesOutput(pool.Node.Times(pool.Nodes)),
-			"stranded":     resourcesOutput(pool.Stranded),
-			"boundBy":      pulumi.String(pool.BoundBy),
-		}
-		if pool.HourlyCost != nil {
-			output["hourlyCost"] = pulumi.Float64(*pool.HourlyCost)
-		}
-		outputs = append(outputs, output)
-	}
-	return outputs
+func poolOutput(pool capacity.PoolPlan) object {
+	return object{
+		"pool":         pool.Name,
+		"machineType":  pool.Machine.Type,
+		"nodesNeeded":  pool.Needed,
+		"nodesAllowed": pool.Nodes,
+		"pods": objects(pool.Pods, func(p capacity.Pods) object {
+			return object{"name": p.Name, "count": p.Count, "perNode": pool.Holds(p)}
+		}),
+		"used":        resourcesOutput(pool.Used),
+		"allocatable": resourcesOutput(pool.Node.Times(pool.Nodes)),
+		"stranded":    resourcesOutput(pool.Stranded),
+		"boundBy":     pool.BoundBy,
+	}.with("hourlyCost", pool.HourlyCost)
 }
 
-func podOutputs(pool capacity.PoolPlan) pulumi.Array {
-	outputs := pulumi.Array{}
-	for _, pods := range pool.Pods {
-		outputs = append(outputs, pulumi.Map{
-			"name":    pulumi.String(pods.Name),
-			"count":   pulumi.Int(pods.Count),
-			"perNode": pulumi.Int(pool.Holds(pods)),
-		})
-	}
-	return outputs
-}
-
-func resourcesOutput(r capacity.Resources) pulumi.Map {
-	return pulumi.Map{
-		"cpu":    pulumi.Float64(float64(r.MilliCPU) / 1000),
-		"memory": pulumi.Float64(float64(r.MemoryBytes)),
-		"gpus":   pulumi.Int(int(r.GPUs)),
-	}
-}
-
-func rangeOutputs(ranges []capacity.Range) pulumi.Array {
-	outputs := pulumi.Array{}
-	for _, r := range ranges {
-		outputs = append(outputs, pulumi.Map{
-			"name":   pulumi.String(r.Name),
-			"cidr":   pulumi.String(r.CIDR),
-			"needed": pulumi.Int(r.Needed),
-			"size":   pulumi.Int(r.Size),
-		})
-	}
-	return outputs
-}
-
-func quotaOutputs(quotas []capacity.Quota) pulumi.Array {
-	outputs := pulumi.Array{}
-	for _, quota := range quotas {
-		outputs = append(outputs, pulumi.Map{
-			"name":   pulumi.String(quota.Name),
-			"region": pulumi.String(quota.Region),
-			"amount": pulumi.Int(int(quota.Amount)),
-		})
-	}
-	return outputs
+func resourcesOutput(r capacity.Resources) object {
+	return object{"cpu": float64(r.MilliCPU) / 1000, "memory": float64(r.MemoryBytes), "gpus": r.GPUs}
 }

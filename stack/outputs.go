@@ -14,7 +14,7 @@ import (
 // export exports all outputs of the stack.
 func (d *deployment) export() {
 	outputs := pulumi.Map{
-		"capacity":          capacityOutput(d.plan),
+		"capacity":          pulumi.Any(capacityOutput(d.plan)),
 		"clusterName":       d.cluster.Name,
 		"natsUrl":           d.brokers[0].URL,
 		"checkpointVolumes": volumeOutputs(d.volumes),
