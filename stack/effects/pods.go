@@ -1,8 +1,10 @@
 package effects
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -93,4 +95,48 @@ func (r Role) seeing(s Stack, at storedFolder, claim string) []corev1.VolumeMoun
 // mounts reports whether a role has a mount as it is, whatever its volume is.
 func (r Role) mounts(mount corev1.VolumeMount) bool {
 	return slices.ContainsFunc(r.container().VolumeMounts, func(m corev1.VolumeMount) bool { return equality.Semantic.DeepEqual(m, mount) })
+}
+
+// container returns the container of a role.
+func (r Role) container() corev1.Container {
+	if len(r.Pod.Spec.Containers) == 0 {
+		return corev1.Container{}
+	}
+	return r.Pod.Spec.Containers[0]
+}
+
+// variable returns the value of an environment variable, or "".
+func (r Role) variable(name string) string {
+	for _, entry := range r.container().Env {
+		if entry.Name == name {
+			return entry.Value
+		}
+	}
+	return ""
+}
+
+// volume returns the volume of a mount.
+func (r Role) volume(mount corev1.VolumeMount) corev1.Volume {
+	for _, volume := range r.Pod.Spec.Volumes {
+		if volume.Name == mount.Name {
+			return volume
+		}
+	}
+	return corev1.Volume{}
+}
+
+// claim names the claim of a mount and the directory in it, or is "". Two mounts of one directory of
+// a claim have one name.
+func (r Role) claim(mount corev1.VolumeMount) string {
+	if of := r.volume(mount).PersistentVolumeClaim; of != nil {
+		return path.Join(of.ClaimName, cmp.Or(mount.SubPathExpr, mount.SubPath))
+	}
+	return ""
+}
+
+// readOnly reports whether pods cannot write to a mount.
+func (r Role) readOnly(mount corev1.VolumeMount) bool {
+	volume := r.volume(mount)
+	return mount.ReadOnly || volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly ||
+		volume.NFS != nil && volume.NFS.ReadOnly || volume.CSI != nil && volume.CSI.ReadOnly != nil && *volume.CSI.ReadOnly
 }

@@ -4,11 +4,9 @@
 package effects
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -18,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
-	"persia/gcp"
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/kube"
@@ -265,48 +262,6 @@ func rolesOf(spec persiav1.PersiaJobSpec, digest string) map[string]Role {
 	return roles
 }
 
-// directory begins the name of storage that goes with its node.
-const directory = "directory "
-
-// storageOf names the storage of a volume as the stack file's sources do.
-func storageOf(source corev1.PersistentVolumeSource) string {
-	switch {
-	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
-		return "gs://" + source.CSI.VolumeHandle
-	case source.CSI != nil:
-		if parts := strings.Split(source.CSI.VolumeHandle, "/"); len(parts) == 4 && parts[0] == "modeInstance" {
-			return "Filestore instance " + parts[2] + " in " + parts[1]
-		}
-		return source.CSI.VolumeHandle
-	case source.NFS != nil:
-		return "nfs://" + source.NFS.Server + source.NFS.Path
-	case source.HostPath != nil:
-		return directory + source.HostPath.Path + " of the node"
-	case source.ISCSI != nil:
-		return "iSCSI target " + source.ISCSI.IQN
-	default:
-		return ""
-	}
-}
-
-// container returns the container of a role.
-func (r Role) container() corev1.Container {
-	if len(r.Pod.Spec.Containers) == 0 {
-		return corev1.Container{}
-	}
-	return r.Pod.Spec.Containers[0]
-}
-
-// variable returns the value of an environment variable, or "".
-func (r Role) variable(name string) string {
-	for _, entry := range r.container().Env {
-		if entry.Name == name {
-			return entry.Value
-		}
-	}
-	return ""
-}
-
 // Engine returns what creates the pods of a job.
 func (j Job) Engine() config.Engine {
 	switch {
@@ -341,103 +296,3 @@ func (s Stack) Running() []string {
 
 // run returns the run of a job, or "" if PERSIA's operator creates its pods.
 func (j Job) run() string { return j.nnWorkers().variable("PERSIA_RUN") }
-
-// storedFolder is a directory of a volume.
-type storedFolder struct {
-	// storage is a volume's storage, and folder a directory in it.
-	storage, folder string
-}
-
-func (f storedFolder) String() string {
-	if f.folder == "" {
-		return f.storage
-	}
-	return "folder " + f.folder + " of " + f.storage
-}
-
-// checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job
-// has no such folder, or if PERSIA's operator creates its pods.
-func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
-
-// stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
-func (s Stack) stored(job Job, variable string) storedFolder {
-	nnWorkers := job.nnWorkers()
-	root := nnWorkers.variable(variable)
-	if root == "" {
-		return storedFolder{}
-	}
-	var at storedFolder
-	longest := -1
-	for _, mount := range nnWorkers.container().VolumeMounts {
-		below, ok := strings.CutPrefix(root, path.Clean(mount.MountPath)+"/")
-		if !ok || len(mount.MountPath) <= longest {
-			continue
-		}
-		longest = len(mount.MountPath)
-		if at = s.mounted(nnWorkers, mount); at != (storedFolder{}) {
-			at.folder = path.Join(at.folder, below)
-		}
-	}
-	return at
-}
-
-// volume returns the volume of a mount.
-func (r Role) volume(mount corev1.VolumeMount) corev1.Volume {
-	for _, volume := range r.Pod.Spec.Volumes {
-		if volume.Name == mount.Name {
-			return volume
-		}
-	}
-	return corev1.Volume{}
-}
-
-// claim names the claim of a mount and the directory in it, or is "". Two mounts of one directory of
-// a claim have one name.
-func (r Role) claim(mount corev1.VolumeMount) string {
-	if of := r.volume(mount).PersistentVolumeClaim; of != nil {
-		return path.Join(of.ClaimName, cmp.Or(mount.SubPathExpr, mount.SubPath))
-	}
-	return ""
-}
-
-// readOnly reports whether pods cannot write to a mount.
-func (r Role) readOnly(mount corev1.VolumeMount) bool {
-	volume := r.volume(mount)
-	return mount.ReadOnly || volume.PersistentVolumeClaim != nil && volume.PersistentVolumeClaim.ReadOnly ||
-		volume.NFS != nil && volume.NFS.ReadOnly || volume.CSI != nil && volume.CSI.ReadOnly != nil && *volume.CSI.ReadOnly
-}
-
-// mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
-func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
-	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
-	volume := role.volume(mount)
-	if volume.PersistentVolumeClaim == nil {
-		if at := inPod(volume.VolumeSource); at != "" {
-			return storedFolder{at, below}
-		}
-		return storedFolder{}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
-		if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
-			return storedFolder{of.Storage, path.Join(of.Folder, below)}
-		}
-	}
-	return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
-}
-
-// inPod returns a name for the storage of a volume without a claim, or "" if it is lost with the
-// pod.
-func inPod(source corev1.VolumeSource) string {
-	switch {
-	case source.NFS != nil:
-		return "nfs://" + source.NFS.Server + source.NFS.Path
-	case source.HostPath != nil:
-		return directory + source.HostPath.Path + " of the node"
-	case source.GCEPersistentDisk != nil:
-		return "disk " + source.GCEPersistentDisk.PDName
-	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
-		return "gs://" + source.CSI.VolumeAttributes["bucketName"]
-	default:
-		return ""
-	}
-}

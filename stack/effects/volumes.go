@@ -1,13 +1,17 @@
 package effects
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config/input"
+	"persia/gcp"
 )
 
 // volumes says which data is deleted, and which no pod can see any more. Package storage warns of
@@ -78,4 +82,102 @@ func folders(s Stack) []storedFolder {
 		all = append(all, storedFolder{volume.Storage, volume.Folder})
 	}
 	return all
+}
+
+// directory begins the name of storage that goes with its node.
+const directory = "directory "
+
+// storageOf names the storage of a volume as the stack file's sources do.
+func storageOf(source corev1.PersistentVolumeSource) string {
+	switch {
+	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
+		return "gs://" + source.CSI.VolumeHandle
+	case source.CSI != nil:
+		if parts := strings.Split(source.CSI.VolumeHandle, "/"); len(parts) == 4 && parts[0] == "modeInstance" {
+			return "Filestore instance " + parts[2] + " in " + parts[1]
+		}
+		return source.CSI.VolumeHandle
+	case source.NFS != nil:
+		return "nfs://" + source.NFS.Server + source.NFS.Path
+	case source.HostPath != nil:
+		return directory + source.HostPath.Path + " of the node"
+	case source.ISCSI != nil:
+		return "iSCSI target " + source.ISCSI.IQN
+	default:
+		return ""
+	}
+}
+
+// storedFolder is a directory of a volume.
+type storedFolder struct {
+	// storage is a volume's storage, and folder a directory in it.
+	storage, folder string
+}
+
+func (f storedFolder) String() string {
+	if f.folder == "" {
+		return f.storage
+	}
+	return "folder " + f.folder + " of " + f.storage
+}
+
+// checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job
+// has no such folder, or if PERSIA's operator creates its pods.
+func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
+
+// stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
+func (s Stack) stored(job Job, variable string) storedFolder {
+	nnWorkers := job.nnWorkers()
+	root := nnWorkers.variable(variable)
+	if root == "" {
+		return storedFolder{}
+	}
+	var at storedFolder
+	longest := -1
+	for _, mount := range nnWorkers.container().VolumeMounts {
+		below, ok := strings.CutPrefix(root, path.Clean(mount.MountPath)+"/")
+		if !ok || len(mount.MountPath) <= longest {
+			continue
+		}
+		longest = len(mount.MountPath)
+		if at = s.mounted(nnWorkers, mount); at != (storedFolder{}) {
+			at.folder = path.Join(at.folder, below)
+		}
+	}
+	return at
+}
+
+// mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
+func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
+	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
+	volume := role.volume(mount)
+	if volume.PersistentVolumeClaim == nil {
+		if at := inPod(volume.VolumeSource); at != "" {
+			return storedFolder{at, below}
+		}
+		return storedFolder{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
+		if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
+			return storedFolder{of.Storage, path.Join(of.Folder, below)}
+		}
+	}
+	return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
+}
+
+// inPod returns a name for the storage of a volume without a claim, or "" if it is lost with the
+// pod.
+func inPod(source corev1.VolumeSource) string {
+	switch {
+	case source.NFS != nil:
+		return "nfs://" + source.NFS.Server + source.NFS.Path
+	case source.HostPath != nil:
+		return directory + source.HostPath.Path + " of the node"
+	case source.GCEPersistentDisk != nil:
+		return "disk " + source.GCEPersistentDisk.PDName
+	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
+		return "gs://" + source.CSI.VolumeAttributes["bucketName"]
+	default:
+		return ""
+	}
 }
