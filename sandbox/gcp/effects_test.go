@@ -279,7 +279,7 @@ func TestEffects(t *testing.T) {
 			"persia:nvidiaDriver.version was 550.90.12 and is now 570.124.06: nodes that GKE creates from now on load it. A node that has loaded a driver keeps it until GKE recreates the node; no training stops",
 		}, nil},
 		{"another installer of the driver", nil, ubuntu("550.90.12"), []string{
-			"persia:nodePools[1].imageType was COS_CONTAINERD and is now UBUNTU_CONTAINERD, persia:nodePools[1].gvnic was true and is now not set, persia:nodePools[1].secureBoot was true and is now not set, persia:cluster.imageStreaming was true and is now not set, persia:nvidiaDriver.installer was managed and is now ubuntu-daemonset: Google Cloud deletes all nodes of the pool training",
+			"persia:nvidiaDriver.installer was managed and is now ubuntu-daemonset: Google Cloud deletes all nodes of the pool training",
 		}, nil},
 		{"another image of PEDL", platform, set("persia:pedl", "masterImage", "determinedai/pedl-master:2"), []string{
 			"persia:pedl: pods of pedl-master of PEDL restart, and are away until they are ready",
@@ -402,7 +402,7 @@ func TestReplacedClusterOfEachEngine(t *testing.T) {
 				c.before(file)
 			}
 			e.up(configuration(t, file))
-			set("persia:cluster", "dataplaneV2", false)(file)
+			set("persia:cluster", "network.controlPlane", "172.16.1.0/28")(file)
 			runs := c.restarts != nil
 			if runs {
 				assert.ErrorContains(t, e.tryUp(configuration(t, file)), "where the jobs that run are: criteo. Restore the value")

@@ -296,9 +296,6 @@ func (e *engine) up(configuration map[string]string) []string {
 	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
 	cfg := e.load(configuration)
 	e.asked = values{"clusterName": cfg.Cluster.Name, storage.OutputName: e.left()}
-	if cfg.Cluster.Existing == nil && !cfg.Cluster.CSIDrivers.PersistentDisk {
-		e.asked["persistentDiskDriver"] = "off"
-	}
 	e.recoverable()
 	slices.Sort(e.did)
 	return e.did

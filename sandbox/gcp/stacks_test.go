@@ -87,27 +87,3 @@ func TestStacks(t *testing.T) {
 		})
 	}
 }
-
-// TestKubeDNSAfterCloudDNS: a cluster that had Cloud DNS reports its DNS without a scope, which
-// the provider has a default for. Every up then asks for kube-dns again, and nothing is stuck.
-func TestKubeDNSAfterCloudDNS(t *testing.T) {
-	e, file := newStack(t, "../.."), stackFile(t, "../../Pulumi.dev.yaml")
-	e.up(configuration(t, file))
-	set("persia:cluster", "dns", "KUBE_DNS")(file)
-	e.up(configuration(t, file))
-	e.refresh()
-	for range 2 {
-		e.up(configuration(t, file))
-		if assert.Len(t, e.steps, 1) {
-			assert.Equal(t, step{"update", "Cluster", "persia-dev", []string{"dnsConfig.clusterDnsScope"}}, e.steps[0])
-		}
-	}
-}
-
-// assertOnly checks that there is exactly one step, with an operation and a type.
-func assertOnly(t *testing.T, want string, did []string) {
-	t.Helper()
-	if assert.Len(t, did, 1, "%v", did) {
-		assert.True(t, strings.HasPrefix(did[0], want+" "), "%v", did)
-	}
-}
