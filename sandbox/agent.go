@@ -13,14 +13,15 @@ import (
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/gcp/gke"
+	"persia/sandbox/toolchain"
 )
 
 // AgentOptions say what [RunAgent] runs, and where.
 type AgentOptions struct {
 	// Dir is the folder that the agent writes to.
 	Dir, Kubeconfig string
-	// NATSOperator, JobSet and Kueue are executables.
-	NATSOperator, JobSet, Kueue string
+	// Tools is the toolchain, built.
+	Tools toolchain.Tools
 	// Proxy is the socket on which the API server asks for connections to pods.
 	Proxy string
 	// NodeTunnel is the socket at which the real node connects to its pods.
@@ -53,9 +54,9 @@ func RunAgent(ctx context.Context, options AgentOptions) error {
 			Config: config,
 			Dir:    options.Dir,
 			Programs: map[string]agent.Program{
-				agent.NATSOperatorRepository: agent.NATSOperator(options.NATSOperator),
-				agent.JobSetRepository:       agent.JobSet(options.JobSet),
-				agent.KueueRepository:        agent.Kueue(options.Kueue),
+				agent.NATSOperatorRepository: agent.NATSOperator(options.Tools.Path("nats-operator")),
+				agent.JobSetRepository:       agent.JobSet(options.Tools.Path("jobset-controller")),
+				agent.KueueRepository:        agent.Kueue(options.Tools.Path("kueue")),
 				agent.PythonRepository:       agent.Python(python),
 			},
 			Proxy:      options.Proxy,

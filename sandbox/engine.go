@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -83,7 +82,7 @@ func brief(err error) error {
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	// The CLI takes a quarter of a second to print its version.
-	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Pulumi, s.State()) })
+	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Path("pulumi"), s.State()) })
 	go func() { _, _ = foundCLI() }()
 	project, err := s.source.copyTo(s.path("project"))
 	if err != nil {
@@ -166,7 +165,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 	if err := os.MkdirAll(s.State().dir, 0o700); err != nil {
 		return auto.Stack{}, err
 	}
-	path := []string{s.bin(), filepath.Dir(s.options.Tools.Pulumi), os.Getenv("PATH")}
+	path := []string{s.bin(), string(s.options.Tools), os.Getenv("PATH")}
 	workspace, err := auto.NewLocalWorkspace(ctx,
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),

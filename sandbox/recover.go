@@ -62,7 +62,7 @@ func (e *engine) endUpdate(ctx context.Context) error {
 	if len(state.Locks()) == 0 {
 		return nil
 	}
-	if err := errors.Join(state.endCLI(ctx, e.sandbox.options.Tools.Pulumi), e.stack.Cancel(ctx)); err != nil {
+	if err := errors.Join(state.endCLI(ctx, e.sandbox.options.Tools.Path("pulumi")), e.stack.Cancel(ctx)); err != nil {
 		return fmt.Errorf("end the update of a killed command: %w", err)
 	}
 	return nil

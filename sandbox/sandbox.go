@@ -146,12 +146,7 @@ func (s *Sandbox) up(ctx context.Context, noOutputs, noHistory bool) (result aut
 
 // Preview shows what Up would do. It starts no control plane.
 func (s *Sandbox) Preview(ctx context.Context, more ...optpreview.Option) (result auto.PreviewResult, err error) {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return result, err
-	}
-	defer unlock()
-	err = s.run(ctx, "preview", func(ctx context.Context, engine *engine) error {
+	err = s.alone(ctx, "preview", func(ctx context.Context, engine *engine) (err error) {
 		result, err = engine.stack.Preview(ctx, append(more, optpreview.Parallel(parallel), optpreview.Diff(),
 			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))...)
 		return err
@@ -161,12 +156,7 @@ func (s *Sandbox) Preview(ctx context.Context, more ...optpreview.Option) (resul
 
 // Refresh updates the stack's state from its resources.
 func (s *Sandbox) Refresh(ctx context.Context) (result auto.RefreshResult, err error) {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return result, err
-	}
-	defer unlock()
-	err = s.run(ctx, "refresh", func(ctx context.Context, engine *engine) error {
+	err = s.alone(ctx, "refresh", func(ctx context.Context, engine *engine) (err error) {
 		result, err = engine.stack.Refresh(ctx, optrefresh.Parallel(parallel),
 			optrefresh.ProgressStreams(s.options.Out), optrefresh.ErrorProgressStreams(s.options.Out))
 		return err
@@ -184,6 +174,16 @@ func (s *Sandbox) Destroy(ctx context.Context) error {
 	return s.destroy(ctx, false)
 }
 
+// alone runs an operation while no other command is at work on the stack.
+func (s *Sandbox) alone(ctx context.Context, operation string, do func(context.Context, *engine) error) error {
+	unlock, err := s.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return s.run(ctx, operation, do)
+}
+
 func (f folder) agent() process.Background { return process.Background(f.path("agent")) }
 
 // start starts the control plane, the agent and a real node, if they do not run.
@@ -191,9 +191,8 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.cluster.Start(ctx, s.options.Out); err != nil {
 		return err
 	}
-	err := s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent",
-		"--dir", s.path("agent"), "--kubeconfig", s.Kubeconfig(), "--nats-operator", s.options.Tools.NATSOperator,
-		"--jobset", s.options.Tools.JobSet, "--kueue", s.options.Tools.Kueue, "--proxy", s.cluster.Proxy(), "--node-tunnel", node.Tunnel(s.path("node"))}})
+	err := s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent", "--dir", s.path("agent"),
+		"--kubeconfig", s.Kubeconfig(), "--tools", string(s.options.Tools), "--proxy", s.cluster.Proxy(), "--node-tunnel", node.Tunnel(s.path("node"))}})
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 func TestConfigKeepsToThisMachine(t *testing.T) {
-	c := New(t.TempDir(), "test", toolchain.In("/bin/tools"))
+	c := New(t.TempDir(), "test", toolchain.Tools("/bin/tools"))
 	content, err := c.config([]int{1, 2, 3, 4, 5, 6})
 	require.NoError(t, err)
 	var config struct {
@@ -39,13 +39,13 @@ func TestConfigKeepsToThisMachine(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	c := New("/c", "test", toolchain.Tools{})
+	c := New("/c", "test", toolchain.Tools(""))
 	got := c.environment([]string{"HOME=/home", "KWOK_RUNTIME=docker", "KUBECONFIG=/mine", "PATH=/usr/bin", "KWOK_WORKDIR=/mine"})
 	assert.Equal(t, []string{"HOME=/home", "KWOK_WORKDIR=/c/kwok", "PATH=/c/stubs"}, got)
 }
 
 func TestWhoseProcess(t *testing.T) {
-	c := New("/sandbox/dev", "dev", toolchain.In("/tools"))
+	c := New("/sandbox/dev", "dev", toolchain.Tools("/tools"))
 	tests := map[string]struct {
 		command   string
 		component string
@@ -89,8 +89,8 @@ func fakeComponent(t *testing.T, c *Cluster, name string) process.Process {
 
 func TestStopEndsWhatAnInterruptedCreationLeft(t *testing.T) {
 	root := t.TempDir()
-	dev := New(filepath.Join(root, "dev"), "dev", toolchain.In("/tools"))
-	prod := New(filepath.Join(root, "prod"), "prod", toolchain.In("/tools"))
+	dev := New(filepath.Join(root, "dev"), "dev", toolchain.Tools("/tools"))
+	prod := New(filepath.Join(root, "prod"), "prod", toolchain.Tools("/tools"))
 	// No pid file tells of it.
 	left, other := fakeComponent(t, dev, "etcd"), fakeComponent(t, prod, "etcd")
 	require.Eventually(t, func() bool {
@@ -106,7 +106,7 @@ func TestStopEndsWhatAnInterruptedCreationLeft(t *testing.T) {
 }
 
 func TestStopKeepsWhatIsNotItsOwn(t *testing.T) {
-	c := New(t.TempDir(), "test", toolchain.In("/tools"))
+	c := New(t.TempDir(), "test", toolchain.Tools("/tools"))
 	note := filepath.Join(c.dir, "note")
 	require.NoError(t, os.WriteFile(note, nil, 0o600))
 	require.NoError(t, c.Stop(t.Context()))
@@ -116,7 +116,7 @@ func TestStopKeepsWhatIsNotItsOwn(t *testing.T) {
 func TestAFailedCreationSaysWhy(t *testing.T) {
 	tools := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(tools, "kwokctl"), []byte("#!/bin/sh\necho no space left on device >&2\nexit 1\n"), 0o755))
-	c := New(filepath.Join(t.TempDir(), "test"), "test", toolchain.In(tools))
+	c := New(filepath.Join(t.TempDir(), "test"), "test", toolchain.Tools(tools))
 
 	err := c.Start(t.Context(), &strings.Builder{})
 	require.ErrorContains(t, err, "start control plane test: kwokctl create cluster: exit status 1\nno space left on device")

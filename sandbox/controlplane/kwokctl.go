@@ -15,7 +15,7 @@ import (
 func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 	// The configuration is named in every command, for isKwokctl to see.
 	args = append(args, "--name", c.name, "--config", c.configFile())
-	cmd := exec.CommandContext(ctx, c.tools.Kwokctl, args...)
+	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...)
 	cmd.Dir = c.dir
 	cmd.Env = c.environment(os.Environ())
 	cmd.WaitDelay = time.Second
@@ -31,5 +31,5 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 
 // isKwokctl recognises a kwokctl at work on this cluster.
 func (c *Cluster) isKwokctl(p process.Process) bool {
-	return strings.HasPrefix(p.Command, c.tools.Kwokctl+" ") && strings.Contains(p.Command, " --config "+c.configFile())
+	return strings.HasPrefix(p.Command, c.tools.Path("kwokctl")+" ") && strings.Contains(p.Command, " --config "+c.configFile())
 }

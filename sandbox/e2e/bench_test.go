@@ -90,7 +90,7 @@ func (k kubectlUp) write(project, stack string) {
 
 func (k kubectlUp) run(args ...string) {
 	k.b.Helper()
-	command := exec.CommandContext(k.b.Context(), tools.Kubectl, args...)
+	command := exec.CommandContext(k.b.Context(), tools.Path("kubectl"), args...)
 	command.Dir, command.Env = k.dir, []string{"HOME=" + k.dir, "KUBECONFIG=" + k.kubeconfig}
 	output, err := command.CombinedOutput()
 	require.NoError(k.b, err, "kubectl %s\n%s", strings.Join(args, " "), output)

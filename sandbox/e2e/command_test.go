@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func binDir() string { return filepath.Dir(tools.Pulumi) }
+func binDir() string { return string(tools) }
 
 // sandboxCommand runs the sandbox command on the stack dev.
 func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr string, err error) {

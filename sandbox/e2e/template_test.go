@@ -102,7 +102,7 @@ func newProject(t *testing.T) project {
 
 func (p project) pulumi(t *testing.T, args ...string) string {
 	t.Helper()
-	command := exec.Command(tools.Pulumi, args...)
+	command := exec.Command(tools.Path("pulumi"), args...)
 	command.Dir, command.Env = p.dir, p.environment
 	var stderr strings.Builder
 	command.Stderr = &stderr

@@ -12,20 +12,20 @@ import (
 
 // nats returns the images of NATS and its operator.
 func nats(tools toolchain.Tools) []Image {
-	server := static("docker.io/library/nats:2.10.22", "nats-server", tools.NATSServer)
+	server := static("docker.io/library/nats:2.10.22", "nats-server", tools.Path("nats-server"))
 	// The path in the command of the operator's pods.
 	server.Layers[0]["nats-server"] = Symlink("usr/local/bin/nats-server")
 	return []Image{
 		server,
-		static("docker.io/natsio/nats-operator:0.8.3", "nats-operator", tools.NATSOperator),
-		static("docker.io/natsio/nats-server-config-reloader:0.16.0", "nats-server-config-reloader", tools.NATSReloader),
+		static("docker.io/natsio/nats-operator:0.8.3", "nats-operator", tools.Path("nats-operator")),
+		static("docker.io/natsio/nats-server-config-reloader:0.16.0", "nats-server-config-reloader", tools.Path("nats-server-config-reloader")),
 	}
 }
 
 // jobSet returns the image of JobSet's own program, at the path of its Dockerfile.
 func jobSet(tools toolchain.Tools) Image {
 	files := skeleton()
-	files["manager"] = Program(tools.JobSetManager)
+	files["manager"] = Program(tools.Path("jobset-manager"))
 	return Image{
 		Names: []string{"registry.k8s.io/jobset/jobset:v0.10.1"}, Layers: []Layer{files},
 		Environment: searchPath, Entrypoint: []string{"/manager"}, User: "65532:65532",
@@ -60,7 +60,7 @@ func pushgateway(ctx context.Context, tools toolchain.Tools) (Image, error) {
 	for _, applet := range []string{"sh", "wget", "awk", "cat", "date", "echo", "kill", "ls", "printf", "sleep", "timeout"} {
 		files["usr/bin/"+applet] = Symlink("busybox")
 	}
-	files["usr/bin/pushgateway"] = Program(tools.Pushgateway)
+	files["usr/bin/pushgateway"] = Program(tools.Path("pushgateway"))
 	return Image{
 		// PERSIA's operator uses the tag latest.
 		Names:       []string{"docker.io/prom/pushgateway:v1.11.1", "docker.io/prom/pushgateway:latest"},

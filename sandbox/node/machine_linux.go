@@ -68,7 +68,7 @@ func (m machine) prepare() error {
 	if err := m.writeCredentials(m.node); err != nil {
 		return err
 	}
-	if err := writePauseImage(m.path(configDir, pauseArchive), m.Tools.Pause); err != nil {
+	if err := writePauseImage(m.path(configDir, pauseArchive), m.Tools.Path("pause")); err != nil {
 		return fmt.Errorf("image %s: %w", pauseImage, err)
 	}
 	spec, err := m.spec(m.node)

@@ -269,8 +269,8 @@ func TestLinksAreDifferent(t *testing.T) {
 func testOptions(t *testing.T) Options {
 	t.Helper()
 	dir := t.TempDir()
-	tools := toolchain.In(filepath.Join(dir, "bin"))
-	build := exec.Command("go", "build", "-o", tools.Pause, "./pause")
+	tools := toolchain.Tools(filepath.Join(dir, "bin"))
+	build := exec.Command("go", "build", "-o", tools.Path("pause"), "./pause")
 	build.Dir = "../toolchain/node-network"
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	output, err := build.CombinedOutput()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/moby/sys/capability"
@@ -94,7 +93,7 @@ func (o Options) mounts(executable string) ([]specs.Mount, error) {
 		{Destination: "/tmp", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}},
 		{Destination: disksDir, Type: "bind", Source: o.Disks, Options: []string{"bind"}},
 		readOnly(executable, bootProgram),
-		readOnly(filepath.Dir(o.Tools.Kubelet), programsDir),
+		readOnly(string(o.Tools), programsDir),
 	}
 	if o.Images != "" {
 		mounts = append(mounts, readOnly(o.Images, imagesDir))

@@ -19,26 +19,26 @@ import (
 )
 
 // Build compiles the programs of groups that are missing or out of date in binDir from the modules
-// below moduleRoot, this package's folder, and returns the tools' paths. It
+// below moduleRoot, this package's folder, and returns the folder. It
 // writes a line to progress when a compilation starts and when it ends, and
 // nothing when all is up to date. Of several builds into the same binDir one
 // compiles and the others wait for it.
 func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer, groups ...Group) (Tools, error) {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
-		return Tools{}, err
+		return "", err
 	}
 	tools := of(groups...)
 	stale, err := b.stale(tools)
 	if err != nil {
-		return Tools{}, err
+		return "", err
 	}
 	if len(stale) != 0 {
 		if err := b.build(ctx, tools, progress); err != nil {
-			return Tools{}, err
+			return "", err
 		}
 	}
-	return In(b.binDir), nil
+	return Tools(b.binDir), nil
 }
 
 // patience is how long a server may send nothing.

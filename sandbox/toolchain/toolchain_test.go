@@ -4,9 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -149,18 +147,6 @@ func TestEveryToolIsPinned(t *testing.T) {
 			assert.Contains(t, string(gomod), tool.module+" "+version)
 		})
 	}
-}
-
-// TestInNamesEveryTool: each program has a path of its own.
-func TestInNamesEveryTool(t *testing.T) {
-	paths := map[string]bool{}
-	tools := reflect.ValueOf(In("/bin"))
-	for i := range tools.NumField() {
-		paths[strings.TrimPrefix(tools.Field(i).String(), "/bin/")] = true
-	}
-	assert.Len(t, paths, len(all))
-	assert.Equal(t, tools.NumField(), len(all))
-	assert.NotContains(t, paths, "")
 }
 
 // named returns the tool with a name.

@@ -6,24 +6,11 @@ import (
 	"strings"
 )
 
-// Tools are the paths of the compiled programs.
-type Tools struct {
-	Pulumi                                                       string
-	Etcd, KubeAPIServer, KubeControllerManager, KubeScheduler    string
-	Kwok, Kwokctl, NATSOperator                                  string
-	NATSServer, NATSReloader, Pushgateway                        string
-	JobSet, JobSetManager, Kueue                                 string
-	Kubelet, KubeProxy, CoreDNS, NetworkPolicies, Pause, Kubectl string
-}
+// Tools is the folder of the compiled programs.
+type Tools string
 
-// In returns the paths that the tools have in binDir, compiled or not.
-func In(binDir string) Tools {
-	var tools Tools
-	for _, t := range all {
-		*t.path(&tools) = filepath.Join(binDir, t.name)
-	}
-	return tools
-}
+// Path returns the path of a program, compiled or not.
+func (t Tools) Path(name string) string { return filepath.Join(string(t), name) }
 
 // Group names a part of the sandbox that needs some of the programs.
 type Group string
@@ -61,7 +48,6 @@ func of(groups ...Group) []tool {
 type tool struct {
 	group Group
 	name  string // of the binary
-	path  func(*Tools) *string
 	dir   string // below the module root
 	// module is the path of the module whose version the program has.
 	module string
@@ -95,29 +81,29 @@ var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}
 // all are the programs, each group in the order of compilation: the quick ones first, so that a mistake
 // in the environment shows early. The kubelet is quick once the control plane is compiled.
 var all = []tool{
-	{OfStacks, "etcd", func(t *Tools) *string { return &t.Etcd }, "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", nil},
-	{OfStacks, "kwok", func(t *Tools) *string { return &t.Kwok }, "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", kwokVersion},
-	{OfStacks, "kwokctl", func(t *Tools) *string { return &t.Kwokctl }, "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwokctl", kwokVersion},
-	{OfStacks, "nats-operator", func(t *Tools) *string { return &t.NATSOperator }, "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/operator", nil},
-	{OfStacks, "pulumi", func(t *Tools) *string { return &t.Pulumi }, "pulumi", "github.com/pulumi/pulumi/pkg/v3", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+	{OfStacks, "etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", nil},
+	{OfStacks, "kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", kwokVersion},
+	{OfStacks, "kwokctl", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwokctl", kwokVersion},
+	{OfStacks, "nats-operator", "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/operator", nil},
+	{OfStacks, "pulumi", "pulumi", "github.com/pulumi/pulumi/pkg/v3", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
 		[]variable{{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"}}},
-	{OfStacks, "kube-apiserver", func(t *Tools) *string { return &t.KubeAPIServer }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
-	{OfStacks, "kube-controller-manager", func(t *Tools) *string { return &t.KubeControllerManager }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
-	{OfStacks, "kube-scheduler", func(t *Tools) *string { return &t.KubeScheduler }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
+	{OfStacks, "kube-apiserver", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
+	{OfStacks, "kube-controller-manager", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
+	{OfStacks, "kube-scheduler", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
 
-	{OfPods, "nats-server", func(t *Tools) *string { return &t.NATSServer }, "nats-server", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats-server/v2", nil},
-	{OfPods, "nats-server-config-reloader", func(t *Tools) *string { return &t.NATSReloader }, "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/reloader", nil},
-	{OfPods, "pushgateway", func(t *Tools) *string { return &t.Pushgateway }, "pushgateway", "github.com/prometheus/pushgateway", "github.com/prometheus/pushgateway", nil},
+	{OfPods, "nats-server", "nats-server", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats-server/v2", nil},
+	{OfPods, "nats-server-config-reloader", "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/reloader", nil},
+	{OfPods, "pushgateway", "pushgateway", "github.com/prometheus/pushgateway", "github.com/prometheus/pushgateway", nil},
 
-	{OfJobSets, "jobset-controller", func(t *Tools) *string { return &t.JobSet }, "jobset", "sigs.k8s.io/jobset", "./controller", nil},
-	{OfJobSetImage, "jobset-manager", func(t *Tools) *string { return &t.JobSetManager }, "jobset", "sigs.k8s.io/jobset", "sigs.k8s.io/jobset", nil},
-	{OfQueues, "kueue", func(t *Tools) *string { return &t.Kueue }, "kueue", "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", nil},
+	{OfJobSets, "jobset-controller", "jobset", "sigs.k8s.io/jobset", "./controller", nil},
+	{OfJobSetImage, "jobset-manager", "jobset", "sigs.k8s.io/jobset", "sigs.k8s.io/jobset", nil},
+	{OfQueues, "kueue", "kueue", "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", nil},
 
-	{OfNode, "pause", func(t *Tools) *string { return &t.Pause }, "node-network", "github.com/cloudnativelabs/kube-router", "./pause", nil},
-	{OfNode, "coredns", func(t *Tools) *string { return &t.CoreDNS }, "node-network", "github.com/coredns/coredns", "./coredns", nil},
-	{OfNode, "network-policies", func(t *Tools) *string { return &t.NetworkPolicies }, "node-network", "github.com/cloudnativelabs/kube-router", "./network-policies", nil},
-	{OfNode, "kube-proxy", func(t *Tools) *string { return &t.KubeProxy }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-proxy", kubernetesVersion},
-	{OfNode, "kubelet", func(t *Tools) *string { return &t.Kubelet }, "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubelet", kubernetesVersion},
+	{OfNode, "pause", "node-network", "github.com/cloudnativelabs/kube-router", "./pause", nil},
+	{OfNode, "coredns", "node-network", "github.com/coredns/coredns", "./coredns", nil},
+	{OfNode, "network-policies", "node-network", "github.com/cloudnativelabs/kube-router", "./network-policies", nil},
+	{OfNode, "kube-proxy", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-proxy", kubernetesVersion},
+	{OfNode, "kubelet", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubelet", kubernetesVersion},
 
-	{OfBenchmarks, "kubectl", func(t *Tools) *string { return &t.Kubectl }, "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
+	{OfBenchmarks, "kubectl", "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
 }

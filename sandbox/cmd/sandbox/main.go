@@ -187,9 +187,7 @@ func agentCommand() *cobra.Command {
 	agent := hidden("agent", "Run real programs for the pods that need one", func(ctx context.Context) error { return sandbox.RunAgent(ctx, options) })
 	agent.Flags().StringVar(&options.Dir, "dir", "", "folder that the agent writes to")
 	agent.Flags().StringVar(&options.Kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
-	agent.Flags().StringVar(&options.NATSOperator, "nats-operator", "", "the NATS operator's executable")
-	agent.Flags().StringVar(&options.JobSet, "jobset", "", "the JobSet controller's executable")
-	agent.Flags().StringVar(&options.Kueue, "kueue", "", "Kueue's executable")
+	agent.Flags().StringVar((*string)(&options.Tools), "tools", "", "folder of the compiled programs")
 	agent.Flags().StringVar(&options.Proxy, "proxy", "", "socket on which the API server asks for connections to pods")
 	agent.Flags().StringVar(&options.NodeTunnel, "node-tunnel", "", "socket at which the real node connects to its pods")
 	return agent
@@ -262,7 +260,7 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 
 func (f *flags) tools() (toolchain.Tools, error) {
 	bin, err := filepath.Abs(f.bin())
-	return toolchain.In(bin), err
+	return toolchain.Tools(bin), err
 }
 
 func (f *flags) buildToolchain(ctx context.Context) error {
