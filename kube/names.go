@@ -54,19 +54,8 @@ func Meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 }
 
-// BaselinePodSecurity returns the labels of a namespace that enforces Kubernetes'
-// baseline Pod Security Standard.
-func BaselinePodSecurity() map[string]string {
-	return map[string]string{"pod-security.kubernetes.io/enforce": "baseline"}
-}
-
-// RestrictedPodSecurity returns the labels of a namespace that enforces Kubernetes'
-// restricted Pod Security Standard.
-func RestrictedPodSecurity() map[string]string {
-	return map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}
-}
-
-// NoPodSecurity returns the labels of a namespace that admits any pod.
-func NoPodSecurity() map[string]string {
-	return map[string]string{"pod-security.kubernetes.io/enforce": "privileged"}
+// PodSecurity returns the labels of a namespace that enforces one of Kubernetes' Pod Security
+// Standards: restricted, baseline, or privileged, which admits any pod.
+func PodSecurity(standard string) map[string]string {
+	return map[string]string{"pod-security.kubernetes.io/enforce": standard}
 }

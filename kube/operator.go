@@ -176,3 +176,15 @@ func (o OperatorArgs) deployment() *appsv1.Deployment {
 		},
 	}
 }
+
+// Rule returns a rule that allows verbs on resources of an API group.
+func Rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+}
+
+// RuleFor is [Rule] for the objects with some names only.
+func RuleFor(names []string, group string, verbs []string, resources ...string) rbacv1.PolicyRule {
+	rule := Rule(group, verbs, resources...)
+	rule.ResourceNames = names
+	return rule
+}

@@ -9,6 +9,12 @@ import (
 // for a data source without a configured one.
 const scrapeInterval = "15s"
 
+// MonitoringGroup is the API group of PodMonitorings. Their webhook runs on the nodes, so that a new
+// cluster, whose nodes run no pod yet, refuses them (GoogleCloudPlatform/ai-on-gke, issue 402): a
+// PodMonitoring comes after a Deployment that is available. No other webhook that GKE installs and
+// that an object of the program passes runs there.
+const MonitoringGroup = "monitoring.googleapis.com"
+
 // PodMonitoring makes Managed Service for Prometheus scrape pods in its namespace. It
 // has the fields of Google's kind that the program writes.
 type PodMonitoring = Custom[PodMonitoringSpec]
@@ -40,7 +46,7 @@ type LabelMapping struct {
 // NewPodMonitoring returns a PodMonitoring of monitoring.googleapis.com/v1.
 func NewPodMonitoring(meta metav1.ObjectMeta, spec PodMonitoringSpec) *PodMonitoring {
 	return &PodMonitoring{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "monitoring.googleapis.com/v1", Kind: "PodMonitoring"},
+		TypeMeta:   metav1.TypeMeta{APIVersion: MonitoringGroup + "/v1", Kind: "PodMonitoring"},
 		ObjectMeta: meta,
 		Spec:       spec,
 	}

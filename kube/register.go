@@ -122,20 +122,10 @@ func toMap(fields map[string]any) pulumi.Map {
 	for name, value := range fields {
 		switch {
 		case name == "subresources":
-			converted[name] = subresources(value)
+			// An enabled one is an empty object.
+			converted[name] = pulumi.Any(value)
 		case !unwritten(name, value):
 			converted[name] = toInput(value)
-		}
-	}
-	return converted
-}
-
-// subresources converts the subresources of a definition. An enabled one is an empty object.
-func subresources(value any) pulumi.Map {
-	converted := pulumi.Map{}
-	if fields, ok := value.(map[string]any); ok {
-		for name, subresource := range fields {
-			converted[name] = toInput(subresource)
 		}
 	}
 	return converted

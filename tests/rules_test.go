@@ -204,8 +204,7 @@ func webhooks(t *testing.T, r *testkit.Recorder) {
 		if !isObject || slices.Contains(undisturbed, group) {
 			continue
 		}
-		_, onNodes := kube.WebhookOnNodes(group)
-		assert.True(t, onNodes, "find out which webhooks of GKE see %s, and add it to kube.GKEWebhooks or here", kind)
+		assert.Equal(t, kube.MonitoringGroup, group, "find out which webhooks of GKE see it, and add it here")
 		before := r.Before(registration)
 		assert.True(t, slices.ContainsFunc(r.Some(testkit.Deployment), func(d testkit.Resource) bool {
 			return before[d.URN] && testkit.Found(t, d, `metadata.annotations["pulumi.com/skipAwait"]`) == nil

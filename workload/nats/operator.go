@@ -44,7 +44,7 @@ func operator(name string, args OperatorArgs) kube.OperatorArgs {
 		Namespace: Namespace,
 		// The restricted standard would refuse the servers: the operator adds their
 		// reloader and exporter without a security context.
-		PodSecurity:   kube.BaselinePodSecurity(),
+		PodSecurity:   kube.PodSecurity("baseline"),
 		Kinds:         kinds(name),
 		RoleNamespace: Namespace,
 		Role:          namespaceRules(),

@@ -50,9 +50,9 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 	component := &Namespaces{}
 	objects := kube.NewComponent(ctx, "persia:pedl:Namespaces", name, component, opts...)
 	for _, namespace := range []*corev1.Namespace{
-		{ObjectMeta: kube.Meta("", NamespaceName, kube.BaselinePodSecurity())},
+		{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity("baseline"))},
 		// Agents mount the socket of Docker, a path of their node.
-		{ObjectMeta: kube.Meta("", AgentNamespaceName, kube.NoPodSecurity())},
+		{ObjectMeta: kube.Meta("", AgentNamespaceName, kube.PodSecurity("privileged"))},
 	} {
 		var opts []pulumi.ResourceOption
 		if namespace.Name == NamespaceName {

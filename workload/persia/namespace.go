@@ -36,11 +36,11 @@ type NamespaceArgs struct {
 func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...pulumi.ResourceOption) (*Namespace, error) {
 	component := &Namespace{}
 	objects := kube.NewComponent(ctx, "persia:workload:Namespace", name, component, opts...)
-	security := kube.BaselinePodSecurity()
+	security := "baseline"
 	if args.HostPaths {
-		security = kube.NoPodSecurity()
+		security = "privileged"
 	}
-	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, security)}, nil))
+	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity(security))}, nil))
 	component.Objects = kube.Needs(
 		objects.Add(name+"-closed", closedPolicy(), namespace),
 		objects.Add(name+"-launch", launchConfigMap(), namespace),
