@@ -79,7 +79,7 @@ type DeleteNoncurrent struct {
 	Prefix string `json:"prefix"`
 	// AfterDays is how many days a version is kept after it became noncurrent, at least
 	// 7.
-	AfterDays int `json:"afterDays"`
+	AfterDays int `json:"afterDays" min:"7"`
 	// NewerVersions is how many newer versions of an object must exist before a version is
 	// deleted. With 1, the last version of a deleted object is kept.
 	NewerVersions int `json:"newerVersions,omitempty" default:"1" min:"0"`
@@ -213,20 +213,11 @@ func (c *CreateBucket) keyLocation() string {
 	return strings.ToLower(c.Location)
 }
 
-// leastNoncurrentDays leaves time to notice that someone deleted a checkpoint.
-const leastNoncurrentDays = 7
-
 func (d *DeleteNoncurrent) check(p *input.Problems, path *field.Path) {
 	switch at := path.Child("prefix"); {
 	case d.Prefix == "":
 		p.Required(at, "write the directory that the rule applies to, like checkpoints/")
 	case !strings.HasSuffix(d.Prefix, "/") || strings.HasPrefix(d.Prefix, "/") || strings.Contains(d.Prefix, "//"):
 		p.Invalid(at, d.Prefix, "must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")
-	}
-	if d.AfterDays < leastNoncurrentDays {
-		p.Invalid(path.Child("afterDays"), d.AfterDays, "must be at least %d, so that you can restore a checkpoint that was deleted by mistake", leastNoncurrentDays)
-	}
-	if d.NewerVersions < 0 {
-		p.Invalid(path.Child("newerVersions"), d.NewerVersions, "must be 0 or more")
 	}
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -33,7 +32,7 @@ type PostgreSQL struct {
 	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
 	// SchedulerName is the scheduler of the database's pod. Default: the cluster's
 	// default scheduler.
-	SchedulerName string `json:"schedulerName,omitempty"`
+	SchedulerName string `json:"schedulerName,omitempty" form:"subdomain"`
 	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for
 	// max_connections. Default {maxConnections: 2000, sharedBuffers: 512MB}. You can
 	// override each separately.
@@ -87,14 +86,14 @@ type Persistence struct {
 	// Enabled keeps the data. Without it, the data is lost with the pod.
 	Enabled bool `json:"enabled,omitempty" default:"true"`
 	// ExistingClaim is a PersistentVolumeClaim in the namespace pedl.
-	ExistingClaim string `json:"existingClaim,omitempty"`
+	ExistingClaim string `json:"existingClaim,omitempty" form:"subdomain"`
 	// StorageClass is the storage class that creates the volume and determines its
 	// reclaim policy.
-	StorageClass string `json:"storageClass,omitempty"`
+	StorageClass string `json:"storageClass,omitempty" form:"subdomain"`
 	// AccessMode is ReadWriteOnce, or ReadWriteMany for storage that is not a disk.
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" default:"ReadWriteOnce" enum:"ReadWriteOnce,ReadWriteMany"`
 	// Annotations are annotations of the volume and its claim. Default none.
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
 	// Size is the size of the volume. You can increase it if the stack creates the
 	// volume.
 	Size string `json:"size,omitempty" default:"100Gi"`
@@ -102,7 +101,7 @@ type Persistence struct {
 	SubPath string `json:"subPath,omitempty"`
 	// MountPath is where the volume is mounted. The data is in the directory data below
 	// it.
-	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql"`
+	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql" form:"directory"`
 
 	Sources `json:",inline"`
 }
@@ -111,17 +110,17 @@ type Persistence struct {
 type DatabaseService struct {
 	// ExternalIPs are addresses outside the cluster that lead to the database, which only
 	// an existing cluster may have. Default none: then only the master can reach it.
-	ExternalIPs []string `json:"externalIPs,omitempty"`
+	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true"`
 	// Port is the port of the database.
-	Port int `json:"port,omitempty" default:"5432"`
+	Port int `json:"port,omitempty" default:"5432" max:"65535"`
 }
 
 // ExternalDatabase is an existing database.
 type ExternalDatabase struct {
 	// Host is the address or host name of the database server.
-	Host string `json:"host"`
+	Host string `json:"host" form:"host"`
 	// Port is the port of the database server.
-	Port int `json:"port,omitempty" default:"5432"`
+	Port int `json:"port,omitempty" default:"5432" max:"65535"`
 	// User is the user that the master connects as.
 	User string `json:"user,omitempty" default:"postgres"`
 	// Database is the name of the database.
@@ -146,18 +145,12 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 	checkCredential(p, path.Child("postgresqlPassword"), d.Password)
 	checkDatabaseName(p, path.Child("postgresqlDatabase"), d.Database)
 	checkOneLine(p, path.Child("postgresqlInitdbArgs"), d.InitdbArgs)
-	if d.SchedulerName != "" {
-		p.Name(path.Child("schedulerName"), d.SchedulerName, validation.IsDNS1123Subdomain)
-	}
 	checkSettings(p, path.Child("postgresqlExtendedConfig"), d.ExtendedConfig)
 	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, stack, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
-	input.Port(p, path.Child("service", "port"), d.Service.Port)
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
 
 func checkExternal(p *input.Problems, path *field.Path, e ExternalDatabase) {
-	input.Host(p, path.Child("host"), e.Host)
-	input.Port(p, path.Child("port"), e.Port)
 	checkDatabaseName(p, path.Child("user"), e.User)
 	checkDatabaseName(p, path.Child("database"), e.Database)
 	checkCredential(p, path.Child("password"), e.Password)
@@ -234,12 +227,10 @@ func checkSettings(p *input.Problems, path *field.Path, settings map[string]Sett
 }
 
 func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {
-	input.Directory(p, at.Child("mountPath"), d.MountPath)
 	if what, own := ownDirectories[d.MountPath]; own {
 		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
 	}
 	input.SubPath(p, at.Child("subPath"), d.SubPath)
-	input.Annotations(p, at.Child("annotations"), d.Annotations)
 	database := d.volume()
 	database.CheckAccessMode(p, at.Child("accessMode"), d.AccessMode)
 	if d.checkOneSource(p, at) {
@@ -256,11 +247,9 @@ func (d *Persistence) checkOneSource(p *input.Problems, path *field.Path) bool {
 	var sources []string
 	if d.ExistingClaim != "" {
 		sources = append(sources, "existingClaim")
-		p.Name(path.Child("existingClaim"), d.ExistingClaim, validation.IsDNS1123Subdomain)
 	}
 	if d.StorageClass != "" {
 		sources = append(sources, "storageClass")
-		p.Name(path.Child("storageClass"), d.StorageClass, validation.IsDNS1123Subdomain)
 	}
 	sources = append(sources, d.Written()...)
 	switch {

@@ -30,7 +30,7 @@ type Job struct {
 	// roles, and PersiaEnv are required without Manifest.
 	Name string `json:"name,omitempty" beside:"manifest"`
 	// RunID names one run of the training job. Change it to train again from the start.
-	RunID string `json:"runId,omitempty" default:"1" beside:"manifest"`
+	RunID string `json:"runId,omitempty" default:"1" form:"label" beside:"manifest"`
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
@@ -61,9 +61,9 @@ type Job struct {
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
 	// interval, if a machine type of the job has hoursBetweenFailures.
-	CheckpointSeconds int `json:"checkpointSeconds,omitempty" beside:"manifest"`
+	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400" beside:"manifest"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
-	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" beside:"manifest"`
+	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400" beside:"manifest"`
 	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
@@ -110,12 +110,12 @@ const (
 // interpreter, and servers from the directory of their programs.
 type Script struct {
 	// Python is the absolute path of the interpreter in the containers.
-	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3"`
+	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3" form:"directory"`
 	// Runtime is the absolute path of the directory, in the containers, with
 	// persia-middleware-server and persia-embedding-server.
-	Runtime string `json:"runtime"`
+	Runtime string `json:"runtime" form:"directory"`
 	// Port is the port on which both servers listen.
-	Port int `json:"port,omitempty" default:"23333"`
+	Port int `json:"port,omitempty" default:"23333" max:"65535"`
 }
 
 // PersiaEnv holds the absolute paths, in the containers, of the files that a job runs.
@@ -135,7 +135,7 @@ type Mount struct {
 	// Volume is the name of one of the stack's volumes.
 	Volume string `json:"volume"`
 	// MountPath is an absolute path in the containers.
-	MountPath string `json:"mountPath"`
+	MountPath string `json:"mountPath" form:"directory"`
 	// ReadOnly prevents the containers from writing to the volume.
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
@@ -144,7 +144,7 @@ type Mount struct {
 // are, where they run, and what resources they have.
 type Role struct {
 	// Replicas is the number of pods of the role.
-	Replicas int `json:"replicas,omitempty" default:"1"`
+	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
 	// NodePool is the node pool on which the replicas run. Default: the job's.
 	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
 	// Resources are the requests and limits of one replica. At least cpu and memory are
@@ -160,7 +160,7 @@ type Role struct {
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
 	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
 	// to write a checkpoint.
-	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" beside:"manifest"`
+	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" max:"86400" beside:"manifest"`
 
 	stored []storedMount // the volumes of the stack that the role mounts
 }
@@ -176,7 +176,7 @@ type NNWorker struct {
 	Role `json:",inline"`
 	// NprocPerNode is the number of training processes per replica. Default: the number
 	// of GPUs that a replica requests, or 1.
-	NprocPerNode int `json:"nprocPerNode,omitempty"`
+	NprocPerNode int `json:"nprocPerNode,omitempty" min:"1"`
 }
 
 // At returns the path of the job in the stack file.
@@ -442,17 +442,10 @@ func (c *jobChecker) sameObjects(jobs []Job) {
 func (c *jobChecker) job(path *field.Path, j *Job) {
 	c.Name(path.Child("name"), j.Name, validation.IsDNS1035Label)
 	checkDerivedNames(c.Problems, path.Child("name"), j)
-	c.Name(path.Child("runId"), j.RunID, validation.IsDNS1123Label)
 	checkEnv(c.Problems, path.Child("env"), j.Env)
 	c.checkFiles(path.Child("persiaEnv"), j)
 	c.mounts(path.Child("mounts"), j.Mounts, nil)
-	input.Range(c.Problems, path.Child("checkpointSeconds"), j.CheckpointSeconds, 0, mostSeconds, "")
-	input.Range(c.Problems, path.Child("restartSeconds"), j.RestartSeconds, 0, mostSeconds, "")
-	if j.HashmapShards < 1 {
-		c.Invalid(path.Child("hashmapShards"), j.HashmapShards, "must be at least 1; remove it for PERSIA's default")
-	}
 	checkPullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
-	checkScript(c.Problems, path.Child("script"), j.Script)
 	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
 	for _, r := range j.Roles() {
 		checkRole(c.Problems, path.Child(r.Field), r.Role)
@@ -469,9 +462,6 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 		c.operator(path, j)
 	}
 }
-
-// mostSeconds is a day, longer than any checkpoint or restart.
-const mostSeconds = 24 * 60 * 60
 
 // hashLength is the length of the suffix that Kubernetes appends to the name of a StatefulSet in the
 // label controller-revision-hash of its pods: a hyphen and up to ten characters. The index in
@@ -597,43 +587,19 @@ func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 	}
 }
 
-func checkScript(p *input.Problems, at *field.Path, s *Script) {
-	if s == nil {
-		return
-	}
-	input.Directory(p, at.Child("python"), s.Python)
-	input.Directory(p, at.Child("runtime"), s.Runtime)
-	input.Port(p, at.Child("port"), s.Port)
-}
-
 const (
-	// mostReplicas is the pod limit of a cluster (GKE, "Quotas and limits").
-	mostReplicas = 200_000
 	// shortestGrace is a time, in seconds, below which the program warns.
 	shortestGrace = 5
 	// UsualGrace is the default of terminationGracePeriodSeconds.
 	UsualGrace = 60
-	// longestGrace is a day, in seconds.
-	longestGrace = 24 * 60 * 60
 )
 
 func checkRole(p *input.Problems, path *field.Path, r *Role) {
-	switch {
-	case r.Replicas < 1:
-		p.Invalid(path.Child("replicas"), r.Replicas, "must be at least 1; a PERSIA job needs each of its roles")
-	case r.Replicas > mostReplicas:
-		p.Invalid(path.Child("replicas"), r.Replicas, "must be at most %d, the pod limit of a GKE cluster", mostReplicas)
-	}
 	if r.Image != "" {
 		checkImage(p, path.Child("image"), r.Image, ImagePERSIACPU.Reference())
 	}
-	switch at, seconds := path.Child("terminationGracePeriodSeconds"), r.TerminationGracePeriodSeconds; {
-	case seconds < 0:
-		p.Invalid(at, seconds, "must be at least 1; omit it for the default")
-	case seconds > 0 && seconds < shortestGrace:
-		p.Warn(at, "%d s is too short to stop a replica in order; write how many seconds a checkpoint takes, or omit it", seconds)
-	case seconds > longestGrace:
-		p.Invalid(at, seconds, "must be at most %d, one day, because the replacement of a node waits for it; write how many seconds a checkpoint takes", longestGrace)
+	if seconds := r.TerminationGracePeriodSeconds; seconds > 0 && seconds < shortestGrace {
+		p.Warn(path.Child("terminationGracePeriodSeconds"), "%d s is too short to stop a replica in order; write how many seconds a checkpoint takes, or omit it", seconds)
 	}
 	checkEnv(p, path.Child("env"), r.Env)
 }
@@ -641,8 +607,6 @@ func checkRole(p *input.Problems, path *field.Path, r *Role) {
 func checkProcesses(p *input.Problems, path *field.Path, w NNWorker) {
 	gpus := GPUs(w.Resources)
 	switch {
-	case w.NprocPerNode < 1:
-		p.Invalid(path, w.NprocPerNode, "must be at least 1; omit it for one process per GPU")
 	case gpus > 0 && w.NprocPerNode > gpus:
 		p.Invalid(path, w.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
 	case gpus > w.NprocPerNode:

@@ -228,7 +228,6 @@ func (c *jobChecker) mounts(list *field.Path, mounts, ofJob []Mount) {
 	for i, m := range mounts {
 		at := list.Index(i)
 		c.mountedVolume(at.Child("volume"), m.Volume)
-		input.Directory(c.Problems, at.Child("mountPath"), m.MountPath)
 		if there := taken(m.MountPath, false); there != "" {
 			c.Invalid(at.Child("mountPath"), m.MountPath, "%s; choose another path, like /data", there)
 		}

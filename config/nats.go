@@ -26,14 +26,14 @@ type NATS struct {
 	// Name is the name of the NatsCluster and of the Service for clients.
 	Name string `json:"name,omitempty" default:"persia-nats-service"`
 	// Size is the number of servers.
-	Size int `json:"size,omitempty" default:"1"`
+	Size int `json:"size,omitempty" default:"1" max:"1000"`
 	// Version is the version of nats-server, and the tag of Image.
 	Version string `json:"version,omitempty" default:"2.10.22"`
 	// Image is the image of nats-server, without a tag.
 	Image string `json:"image,omitempty" default:"nats"`
 	// MaxPayload is the size of the largest message in bytes, at most 67108864. A server
 	// buffers four messages for a slow client.
-	MaxPayload int `json:"maxPayload,omitempty" default:"52428800"`
+	MaxPayload int `json:"maxPayload,omitempty" default:"52428800" max:"67108864"`
 	// Resources are the requests and limits of one server. Default: 500m of cpu and 1Gi of
 	// memory.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
@@ -51,13 +51,13 @@ type NATSOverrides struct {
 	// persia:nats for the first job, and JOB-nats for the others.
 	Name string `json:"name,omitempty"`
 	// Size is the number of servers.
-	Size int `json:"size,omitempty"`
+	Size int `json:"size,omitempty" max:"1000"`
 	// NodePool is the node pool of the servers.
 	NodePool string `json:"nodePool,omitempty"`
 	// Resources are the requests and limits of one server.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// MaxPayload is the size of the largest message in bytes.
-	MaxPayload int `json:"maxPayload,omitempty"`
+	MaxPayload int `json:"maxPayload,omitempty" max:"67108864"`
 }
 
 // defaultCPU and defaultMemory are for one server, with memory for two slow clients.
@@ -244,17 +244,8 @@ func checkNATSClusters(p *input.Problems, path *field.Path, s NATS, clusters []N
 	})
 }
 
-// mostServers is many times the largest published cluster of PERSIA, which has 60 servers.
-const mostServers = 1000
-
 // checkOwn checks the settings that a job can override.
 func checkOwn(p *input.Problems, path *field.Path, s NATS) {
-	if s.Size < 1 {
-		p.Invalid(path.Child("size"), s.Size, "must be at least 1; write the number of servers")
-	}
-	if s.Size > mostServers {
-		p.Invalid(path.Child("size"), s.Size, "must be at most %d, because each server of NATS connects to every other; write the number of servers", mostServers)
-	}
 	checkNoGPUs(p, path.Child("resources"), "a NATS server", s.Resources)
 	checkPayload(p, path, s)
 }
@@ -282,8 +273,6 @@ func checkVersion(p *input.Problems, path *field.Path, text string) {
 }
 
 const (
-	// mostPayload is the largest max_payload that nats-server accepts, in bytes.
-	mostPayload = 64 << 20
 	// persiaPayload is the size of the largest message of PERSIA, in bytes.
 	persiaPayload = 50 << 20
 	// serverProcess is the memory of a server without messages.
@@ -294,9 +283,6 @@ const (
 // one slow client, for a message from a client, and for a message from another server. It cannot
 // know how many slow clients there will be.
 func checkPayload(p *input.Problems, path *field.Path, s NATS) {
-	if !input.Range(p, path.Child("maxPayload"), s.MaxPayload, 1, mostPayload, " bytes, the limit of nats-server; omit it for 52428800, which PERSIA needs") {
-		return
-	}
 	if s.MaxPayload < persiaPayload {
 		p.Warn(path.Child("maxPayload"), "%d bytes are less than the %d that a message of PERSIA may have, and NATS disconnects a client that sends more; omit it", s.MaxPayload, persiaPayload)
 	}

@@ -32,7 +32,7 @@ func TestNATSRefused(t *testing.T) {
 		{"image with a tag", edits{"persia:nats.image": "nats:2.10.22"},
 			"persia:nats.image", []string{"nats:2.10.22", "without a tag", "version"}},
 		{"payload too large", edits{"persia:nats.maxPayload": 67108865},
-			"persia:nats.maxPayload", []string{"67108865", "1 to 67108864", "52428800"}},
+			"persia:nats.maxPayload", []string{"67108865", "at most 67108864"}},
 		{"a pool that is not there", edits{"persia:nats.nodePool": "nats"},
 			"persia:nats.nodePool", []string{`"nats"`, "training, loaders, ps or system"}},
 		{"no memory", edits{"persia:nats.resources.limits.memory": nil},

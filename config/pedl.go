@@ -2,7 +2,6 @@ package config
 
 import (
 	"maps"
-	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -52,7 +51,7 @@ type PEDL struct {
 	// system pool.
 	NodePool string `json:"nodePool,omitempty"`
 	// NodeSelector are additional labels that the master's node must have. Default none.
-	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	NodeSelector map[string]string `json:"nodeSelector,omitempty" form:"labels"`
 	// Tolerations are taints that the master tolerates, in addition to its pool's. Default
 	// none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
@@ -70,7 +69,7 @@ type PEDLAgent struct {
 	// NodePools are the node pools that host agents. All of their nodes get the label and
 	// the taint determined.ai/pedl-agent=present. Default none: then label nodes with
 	// `kubectl label nodes`.
-	NodePools []string `json:"nodePools,omitempty"`
+	NodePools []string `json:"nodePools,omitempty" unique:"true"`
 	// EnableCPUScheduling allows agents to run trials on CPUs.
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
 	// Env are environment variables of the agents, which take precedence over those that
@@ -92,9 +91,9 @@ type TrialRunner struct {
 	// network.
 	Network string `json:"network,omitempty" default:"default"`
 	// UID is the user that trials run as. Default: the user of the image.
-	UID *int `json:"uid,omitempty"`
+	UID *int `json:"uid,omitempty" min:"0" max:"2147483647"`
 	// GID is the group that trials run as. Default: the group of the image.
-	GID *int `json:"gid,omitempty"`
+	GID *int `json:"gid,omitempty" min:"0" max:"2147483647"`
 }
 
 // PEDLRegistry is the registry from which the images of the master and the agents are pulled.
@@ -114,13 +113,13 @@ type PEDLService struct {
 	// Type is `ClusterIP`, `NodePort`, or `LoadBalancer`.
 	Type corev1.ServiceType `json:"type,omitempty" default:"ClusterIP" enum:"ClusterIP,NodePort,LoadBalancer"`
 	// Port is the port of the master.
-	Port int `json:"port,omitempty" default:"8080"`
+	Port int `json:"port,omitempty" default:"8080" max:"65535"`
 	// ExternalIPs are addresses outside the cluster that lead to the Service, which only
 	// an existing cluster may have. Default none.
-	ExternalIPs []string `json:"externalIPs,omitempty"`
+	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true"`
 	// NodePort is the port on each node, from 30000 to 32767, for the types `NodePort`
 	// and `LoadBalancer`. Default: Kubernetes chooses one.
-	NodePort int `json:"nodePort,omitempty"`
+	NodePort int `json:"nodePort,omitempty" min:"30000" max:"32767"`
 	// ClusterIP is the address of the Service in the cluster. Default: Kubernetes chooses
 	// one.
 	ClusterIP string `json:"clusterIP,omitempty"`
@@ -131,7 +130,7 @@ type PEDLService struct {
 	// Required for the type `LoadBalancer`, unless an annotation makes it internal.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// Annotations are annotations of the Service. Default none.
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
 }
 
 // PEDLIngress routes HTTP requests from outside the cluster to the master.
@@ -139,9 +138,9 @@ type PEDLIngress struct {
 	// Enabled creates an Ingress.
 	Enabled bool `json:"enabled,omitempty"`
 	// Annotations are annotations of the Ingress, for example its class. Default none.
-	Annotations map[string]string `json:"annotations,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
 	// Hosts are the host names that lead to the master. Default: all.
-	Hosts []string `json:"hosts,omitempty"`
+	Hosts []string `json:"hosts,omitempty" unique:"true"`
 	// TLS are the certificates of the hosts, in Secrets in the namespace pedl. Default
 	// none.
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
@@ -419,11 +418,9 @@ func (a *PEDLAgent) check(p *input.Problems, path *field.Path, stack *Stack) {
 	if len(a.NodePools) > 0 && stack.existing() {
 		p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
 	}
-	input.Once(p, pools, a.NodePools, "write each node pool once")
 }
 
 func checkNodeSelector(p *input.Problems, path *field.Path, labels map[string]string) {
-	input.Labels(p, path, labels)
 	if pool, ok := labels[gcp.LabelNodePool]; ok {
 		p.Invalid(path.Key(gcp.LabelNodePool), pool, "is set by nodePool; remove it, and set nodePool instead")
 	}
@@ -456,14 +453,6 @@ func checkTrialRunner(p *input.Problems, path *field.Path, t TrialRunner) {
 	if !networkForm.MatchString(t.Network) {
 		p.Invalid(path.Child("network"), t.Network, "must be a network of Docker: default, bridge, host or a name")
 	}
-	for _, id := range []struct {
-		field string
-		value *int
-	}{{"uid", t.UID}, {"gid", t.GID}} {
-		if id.value != nil {
-			input.Range(p, path.Child(id.field), *id.value, 0, math.MaxInt32, "; omit it to use the image's")
-		}
-	}
 }
 
 // checkExternalIPs checks the external addresses of a Service. GKE refuses all of them in a
@@ -481,7 +470,6 @@ func checkExternalIPs(p *input.Problems, path *field.Path, addresses []string, s
 			p.Invalid(path.Index(i), address, "must not be an unspecified, loopback, or link-local address; write one that leads to a node")
 		}
 	}
-	input.Once(p, path, addresses, "write each address once")
 }
 
 func checkAddress(p *input.Problems, path *field.Path, address string) {
@@ -491,15 +479,9 @@ func checkAddress(p *input.Problems, path *field.Path, address string) {
 }
 
 func checkService(p *input.Problems, path *field.Path, s PEDLService, stack *Stack) {
-	input.Port(p, path.Child("port"), s.Port)
 	checkExternalIPs(p, path.Child("externalIPs"), s.ExternalIPs, stack, "write type: LoadBalancer, or an ingress")
-	input.Annotations(p, path.Child("annotations"), s.Annotations)
-	switch at := path.Child("nodePort"); {
-	case s.NodePort == 0:
-	case s.Type == corev1.ServiceTypeClusterIP:
-		p.Invalid(at, s.NodePort, "applies only to the types NodePort and LoadBalancer, but type is %s; remove it, or change type", s.Type)
-	default:
-		input.Range(p, at, s.NodePort, 30000, 32767, "; omit it to let Kubernetes choose one")
+	if s.NodePort != 0 && s.Type == corev1.ServiceTypeClusterIP {
+		p.Invalid(path.Child("nodePort"), s.NodePort, "applies only to the types NodePort and LoadBalancer, but type is %s; remove it, or change type", s.Type)
 	}
 	if s.ClusterIP != "" {
 		checkAddress(p, path.Child("clusterIP"), s.ClusterIP)
@@ -556,7 +538,6 @@ func checkIngress(p *input.Problems, path *field.Path, in PEDLIngress) {
 		}
 		return
 	}
-	input.Annotations(p, path.Child("annotations"), in.Annotations)
 	for i, host := range in.Hosts {
 		if net.ParseIP(host) != nil {
 			p.Invalid(path.Child("hosts").Index(i), host, "is an IP address, but an ingress routes by host name; write a name like pedl.example.com, or remove hosts to admit all")
@@ -564,7 +545,6 @@ func checkIngress(p *input.Problems, path *field.Path, in PEDLIngress) {
 		}
 		checkIngressHost(p, path.Child("hosts").Index(i), host)
 	}
-	input.Once(p, path.Child("hosts"), in.Hosts, "write each host once")
 	for i, certificate := range in.TLS {
 		at := path.Child("tls").Index(i)
 		p.Name(at.Child("secretName"), certificate.SecretName, validation.IsDNS1123Subdomain)

@@ -153,7 +153,7 @@ func TestEveryKeyMissing(t *testing.T) {
 func TestOneProblem(t *testing.T) {
 	_, err := testkit.Load(t, edits{"persia:nats.size": -1})
 	require.Error(t, err)
-	assert.Equal(t, "stack configuration: 1 problem\npersia:nats.size: Invalid value: -1: must be at least 1; write the number of servers", err.Error())
+	assert.Equal(t, "stack configuration: 1 problem\npersia:nats.size: Invalid value: -1: must be at least 1; omit it for the default", err.Error())
 }
 
 func TestElementsAreSortedByIndex(t *testing.T) {
@@ -326,7 +326,7 @@ func TestRefusesInput(t *testing.T) {
 		{"CPUs overflow", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": "9E", "memory": "12Gi"}, "requests": edits{"cpu": 1}}}, limits + "[cpu]", []string{`"9E"`, "more than any machine has"}},
 		{"memory overflows", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 1, "memory": "16Ei"}, "requests": edits{"memory": "1Gi"}}}, limits + "[memory]", []string{"more than any machine has"}},
 		{"replicas overflow", edits{"persia:jobs[0].dataloader.replicas": 4294967297}, "persia:jobs[0].dataloader.replicas", []string{"4294967297", "at most 200000"}},
-		{"grace period of years", edits{"persia:jobs[0].dataloader.terminationGracePeriodSeconds": 63072000}, "persia:jobs[0].dataloader.terminationGracePeriodSeconds", []string{"63072000", "at most 86400, one day"}},
+		{"grace period of years", edits{"persia:jobs[0].dataloader.terminationGracePeriodSeconds": 63072000}, "persia:jobs[0].dataloader.terminationGracePeriodSeconds", []string{"63072000", "at most 86400"}},
 		{"price that is not finite", edits{"persia:machineTypes": edits{"n2-standard-8": edits{"hourlyPrice": 1e308}}}, "persia:machineTypes[n2-standard-8].hourlyPrice", []string{"at most 100000", "omit it"}},
 		// Directories.
 		{"system directory of the node", withVolume(hostPath("/etc/kubernetes"), "/data"), podVolume, []string{`"/etc/kubernetes"`, "/etc, which belongs to the node", "/var/lib/data"}},

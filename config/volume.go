@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -23,17 +22,17 @@ import (
 // the namespace of the jobs. It has exactly one source.
 type Volume struct {
 	// Name is the name of the PersistentVolume.
-	Name string `json:"name"`
+	Name string `json:"name" form:"label"`
 	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume
 	// with "-claim" appended.
-	Claim string `json:"claim,omitempty"`
+	Claim string `json:"claim,omitempty" form:"subdomain"`
 	// Size is the capacity of the volume and the request of the claim, a quantity like
 	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
 	Size string `json:"size" form:"quantity"`
 	// AccessModes are the ways in which nodes can mount the volume. Default:
 	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
 	// for storage that many nodes share.
-	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
+	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
 	// destroy`. With Delete, the CSI driver deletes all checkpoints.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
@@ -41,7 +40,7 @@ type Volume struct {
 	// an upload has made, unless you write implicit-dirs=false.
 	MountOptions []string `json:"mountOptions,omitempty"`
 	// Labels are Kubernetes labels for the volume and the claim.
-	Labels map[string]string `json:"labels,omitempty"`
+	Labels map[string]string `json:"labels,omitempty" form:"labels"`
 
 	Sources `json:",inline"`
 }
@@ -295,16 +294,15 @@ func (v *Volume) Identity() string {
 }
 
 func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
-	p.Name(path.Child("name"), v.Name, validation.IsDNS1123Label)
-	if v.Claim != "" {
-		p.Name(path.Child("claim"), v.Claim, validation.IsDNS1123Subdomain)
-	}
 	for i, mode := range v.AccessModes {
 		v.CheckAccessMode(p, path.Child("accessModes").Index(i), mode)
 	}
-	input.Once(p, path.Child("accessModes"), v.AccessModes, "write each access mode once")
 	v.checkReclaimPolicy(p, path.Child("reclaimPolicy"))
-	checkVolumeLabels(p, path.Child("labels"), v.Labels)
+	for key := range v.Labels {
+		if strings.HasPrefix(key, "app.kubernetes.io/") {
+			p.Invalid(path.Child("labels").Key(key), key, "is reserved for labels that the program sets; choose another prefix")
+		}
+	}
 	v.CheckSource(p, path, stack)
 	v.checkMountOptions(p, path.Child("mountOptions"))
 }
@@ -369,15 +367,6 @@ func (v *Volume) checkReclaimPolicy(p *input.Problems, path *field.Path) {
 		p.Invalid(path, v.ReclaimPolicy, "applies only to storage that the stack does not create; write create.deleteWithStack if the data may be deleted with the stack")
 	case !source.traits().deletable:
 		p.Invalid(path, v.ReclaimPolicy, "is not supported, because no driver deletes this kind of storage; remove it, and delete the data yourself")
-	}
-}
-
-func checkVolumeLabels(p *input.Problems, path *field.Path, labels map[string]string) {
-	input.Labels(p, path, labels)
-	for key := range labels {
-		if strings.HasPrefix(key, "app.kubernetes.io/") {
-			p.Invalid(path.Key(key), key, "is reserved for labels that the program sets; choose another prefix")
-		}
 	}
 }
 

@@ -22,7 +22,7 @@ type HostPath struct {
 	// Path is the absolute path of the directory, which Kubernetes creates if necessary. On
 	// Container-Optimized OS, only directories below /home, /mnt/disks, /mnt/stateful_partition,
 	// /run, /tmp and /var are writable; /mnt/disks, /run and /tmp are in memory.
-	Path string `json:"path"`
+	Path string `json:"path" form:"directory"`
 }
 
 func (h *HostPath) Field() string  { return "hostPath" }
@@ -38,14 +38,8 @@ func (h *HostPath) Identity() string {
 func (h *HostPath) traits() traits { return traits{access: corev1.ReadWriteOnce, directory: true} }
 
 func (h *HostPath) check(p *input.Problems, path *field.Path, _ *Stack) {
-	checkOwnDirectory(p, path.Child("path"), h.Path)
-}
-
-// checkOwnDirectory checks a directory of a node, and refuses directories of its software.
-func checkOwnDirectory(p *input.Problems, at *field.Path, directory string) {
-	input.Directory(p, at, directory)
-	if system := gcp.SystemDirectory(directory); strings.HasPrefix(directory, "/") && directory != "/" && clean(directory) == directory && system != "" {
-		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/persia", system)
+	if system := gcp.SystemDirectory(h.Path); strings.HasPrefix(h.Path, "/") && h.Path != "/" && clean(h.Path) == h.Path && system != "" {
+		p.Invalid(path.Child("path"), h.Path, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/persia", system)
 	}
 }
 
@@ -69,7 +63,7 @@ type NFS struct {
 	outside
 
 	// Server is the address or host name of the server.
-	Server string `json:"server"`
+	Server string `json:"server" form:"host"`
 	// Path is the absolute path of the exported directory.
 	Path string `json:"path"`
 }
@@ -87,7 +81,6 @@ func (n *NFS) Identity() string {
 func (n *NFS) traits() traits { return traits{access: corev1.ReadWriteMany} }
 
 func (n *NFS) check(p *input.Problems, path *field.Path, _ *Stack) {
-	input.Host(p, path.Child("server"), n.Server)
 	if n.Path != "/" {
 		input.Directory(p, path.Child("path"), n.Path)
 	}
@@ -102,16 +95,13 @@ type ISCSI struct {
 	// IQN is the name of the target, like iqn.2001-04.com.example:checkpoints.
 	IQN string `json:"iqn"`
 	// LUN is the logical unit number of the device on the target.
-	LUN int `json:"lun"`
+	LUN int `json:"lun" min:"0" max:"255"`
 	// FSType is the file system.
 	FSType string `json:"fsType,omitempty" default:"ext4"`
 }
 
 // iqnForm matches the names of targets that Kubernetes accepts (RFC 3720, 3.2.6.3).
 var iqnForm = regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`)
-
-// mostLUN is the largest LUN that Kubernetes accepts.
-const mostLUN = 255
 
 // Portal returns the host and the port of the portal.
 func (s *ISCSI) Portal() (host, port string) {
@@ -147,7 +137,6 @@ func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Stack) {
 	case !iqnForm.MatchString(s.IQN):
 		p.Invalid(path.Child("iqn"), s.IQN, "must be the name of a target, like iqn.2001-04.com.example:checkpoints")
 	}
-	input.Range(p, path.Child("lun"), s.LUN, 0, mostLUN, "")
 }
 
 // checkUsers refuses nodes without an iSCSI initiator.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,16 +15,17 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // Decode decodes a value of the tree that [ParseJSON] returns into a pointer, fills in defaults, and
-// checks enumerations.
+// checks what the tags of fields say.
 func Decode(p *Problems, path *field.Path, value any, into any) {
 	d, out := decoder{p}, reflect.ValueOf(into).Elem()
 	fillIn(out)
 	d.decode(path, value, out)
-	d.enumerations(path, out, nil)
+	d.check(path, out, nil)
 }
 
 // Defaults fills in the defaults of the zero value that a pointer refers to.
@@ -241,7 +243,11 @@ type structField struct {
 	index    []int
 	optional bool
 	// positive is true if the user cannot write 0, because it means the default.
-	positive bool
+	positive    bool
+	bounded     bool
+	least, most int64
+	form        string
+	unique      bool
 	// fallback is the default, or "".
 	fallback string
 	enum     []string
@@ -268,7 +274,12 @@ func fieldsOf(t reflect.Type) map[string]structField {
 			name:     name,
 			index:    f.Index,
 			optional: optional,
-			positive: f.Type.Kind() == reflect.Int && optional && f.Tag.Get("min") == "",
+			positive: f.Type.Kind() == reflect.Int && optional && f.Tag.Get("min") != "0",
+			bounded:  f.Tag.Get("min")+f.Tag.Get("max") != "",
+			least:    bound(f.Tag.Get("min"), math.MinInt64),
+			most:     bound(f.Tag.Get("max"), math.MaxInt64),
+			form:     f.Tag.Get("form"),
+			unique:   f.Tag.Get("unique") != "",
 			fallback: fallback,
 			enum:     split(f.Tag.Get("enum")),
 		}
@@ -286,6 +297,18 @@ func promoted(t reflect.Type, f reflect.StructField) bool {
 		}
 	}
 	return true
+}
+
+// bound returns the bound that a tag contains, or another one if there is no tag.
+func bound(tag string, other int64) int64 {
+	if tag == "" {
+		return other
+	}
+	n, err := strconv.ParseInt(tag, 10, 64)
+	if err != nil {
+		panic(err) // a mistake in a tag
+	}
+	return n
 }
 
 func split(tag string) []string {
@@ -351,29 +374,97 @@ func set(value reflect.Value, text string) error {
 	return nil
 }
 
-// enumerations reports each value that the enumeration of its field f does not list.
-func (d decoder) enumerations(path *field.Path, value reflect.Value, f *structField) {
+// check reports each value that the tags of its field f refuse. The program fills in omitted values later,
+// from other fields.
+func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 	switch value.Kind() {
 	case reflect.Pointer:
 		if !value.IsNil() {
-			d.enumerations(path, value.Elem(), f)
+			d.check(path, value.Elem(), f)
 		}
 	case reflect.Slice:
 		for i := range value.Len() {
-			d.enumerations(path.Index(i), value.Index(i), f)
+			d.check(path.Index(i), value.Index(i), f)
+		}
+		if f != nil && f.unique {
+			Once(d.Problems, path, asStrings(value), "write each value once")
 		}
 	case reflect.Map:
+		if texts, ok := value.Interface().(map[string]string); ok && f != nil {
+			d.checkTexts(path, texts, f.form)
+			return
+		}
 		for _, name := range value.MapKeys() {
-			d.enumerations(path.Key(name.String()), value.MapIndex(name), f)
+			d.check(path.Key(name.String()), value.MapIndex(name), f)
 		}
 	case reflect.Struct:
 		for name, f := range fieldsOf(value.Type()) {
-			d.enumerations(path.Child(name), value.FieldByIndex(f.index), &f)
+			d.check(path.Child(name), value.FieldByIndex(f.index), &f)
 		}
 	case reflect.String:
-		// The program fills in omitted fields later, from other fields.
-		if f != nil && f.enum != nil && !(f.optional && value.String() == "") {
+		if f == nil || f.optional && value.String() == "" {
+			return
+		}
+		if f.enum != nil {
 			OneOf(d.Problems, path, value.String(), f.enum...)
 		}
+		d.checkForm(path, value.String(), f.form)
+	case reflect.Int:
+		if f != nil && f.bounded && !(f.optional && value.IsZero()) {
+			d.bounds(path, value.Int(), *f)
+		}
 	}
+}
+
+// bounds reports a number outside of its bounds, which are at least 1 if 0 means the default.
+func (d decoder) bounds(path *field.Path, n int64, f structField) {
+	least, remedy := f.least, ""
+	if f.positive {
+		least = max(least, 1)
+	}
+	if f.optional {
+		remedy = "; omit it for the default"
+	}
+	if n < least {
+		d.Invalid(path, n, "must be at least %d%s", least, remedy)
+	} else if n > f.most {
+		d.Invalid(path, n, "must be at most %d%s", f.most, remedy)
+	}
+}
+
+// checkForm reports a value that does not have the form that its tag names. The generator of the schema
+// knows the form quantity.
+func (d decoder) checkForm(path *field.Path, value, form string) {
+	p := d.Problems
+	switch form {
+	case "", "quantity":
+	case "label":
+		p.Name(path, value, validation.IsDNS1123Label)
+	case "subdomain":
+		p.Name(path, value, validation.IsDNS1123Subdomain)
+	case "directory":
+		Directory(p, path, value)
+	case "host":
+		Host(p, path, value)
+	default:
+		panic("unknown form " + form)
+	}
+}
+
+// checkTexts is checkForm for texts by their names.
+func (d decoder) checkTexts(path *field.Path, texts map[string]string, form string) {
+	switch form {
+	case "labels":
+		Labels(d.Problems, path, texts)
+	case "annotations":
+		Annotations(d.Problems, path, texts)
+	}
+}
+
+func asStrings(list reflect.Value) []string {
+	texts := make([]string, list.Len())
+	for i := range texts {
+		texts[i] = list.Index(i).String()
+	}
+	return texts
 }

@@ -152,13 +152,6 @@ func SubPath(p *Problems, at *field.Path, below string) {
 	}
 }
 
-// Port checks a port number.
-func Port(p *Problems, at *field.Path, port int) {
-	for _, message := range validation.IsValidPortNum(port) {
-		p.Invalid(at, port, "%s; omit it for the default", message)
-	}
-}
-
 // Host checks an address or a host name.
 func Host(p *Problems, at *field.Path, host string) {
 	switch {

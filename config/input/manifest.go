@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 
-	yamlnodes "go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	yamldocuments "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
@@ -259,7 +258,7 @@ func (r *manifestReader) readFile(at *field.Path, name string) []*document {
 		return nil
 	}
 	in := field.NewPath(fmt.Sprintf("%s(%s)", at, name))
-	objects, nodes, err := objectsOf(text)
+	objects, err := objectsOf(text)
 	if err != nil {
 		r.Unreadable(in, "is not valid YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
 		return nil
@@ -271,7 +270,6 @@ func (r *manifestReader) readFile(at *field.Path, name string) []*document {
 		if len(objects) > 1 {
 			doc.at = in.Index(i)
 		}
-		CheckNumbers(r.Problems, doc.at, nodes[i])
 		if text, _ := object.(map[string]any); text["kind"] == "StatefulSet" && text["apiVersion"] == "apps/v1" {
 			if sets == nil {
 				sets = &document{Kind: persiaJob, at: in, Spec: map[string]any{}, sets: map[string]*field.Path{}}
@@ -398,33 +396,25 @@ func openFile(files fs.FS, name string) ([]byte, error) {
 	return text, err
 }
 
-// objectsOf splits a file into its documents, without empty ones. It returns each as a tree, and
-// as it is written.
-func objectsOf(text []byte) ([]any, []*yamlnodes.Node, error) {
+// objectsOf splits a file into its documents, without empty ones.
+func objectsOf(text []byte) ([]any, error) {
 	reader := yamldocuments.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	var objects []any
-	var nodes []*yamlnodes.Node
 	for {
 		part, err := reader.Read()
 		if errors.Is(err, io.EOF) {
-			return objects, nodes, nil
+			return objects, nil
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		converted, err := yaml.YAMLToJSONStrict(part)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		object := ParseJSON(string(converted))
-		if object == nil {
-			continue
+		if object := ParseJSON(string(converted)); object != nil {
+			objects = append(objects, object)
 		}
-		var document yamlnodes.Node
-		if err := yamlnodes.Unmarshal(part, &document); err != nil {
-			return nil, nil, err
-		}
-		objects, nodes = append(objects, object), append(nodes, document.Content[0])
 	}
 }
 

@@ -228,8 +228,6 @@ func TestManifestRefuses(t *testing.T) {
 		says            []string
 	}{
 		{"other version", "persia.com/v1", "persia.com/v2", job + ".apiVersion", []string{`"persia.com/v2"`, "must be persia.com/v1"}},
-		{"octal number", "nnWorker:\n    replicas: 1", "nnWorker:\n    replicas: 010", job + ".spec.nnWorker.replicas", []string{`"010"`, "is octal, which makes it 8; write 8 or 10"}},
-		{"decimal mode", "defaultMode: 288", "defaultMode: 440", job + ".spec.volumes[1].configMap.defaultMode", []string{`"440"`, "the mode 0670; write 0440"}},
 		{"other kind", "kind: PersiaJob", "kind: Deployment", job + ".kind", []string{`"Deployment"`, "kubectl"}},
 		{"other version of NATS", "nats.io/v1alpha2", "nats.io/v1", nats + ".apiVersion", []string{"must be nats.io/v1alpha2"}},
 		{"misspelt top-level field", "spec:\n  persiaEnv", "specs: {}\nspec:\n  persiaEnv", job + ".specs", []string{"did you mean spec?"}},

@@ -161,7 +161,6 @@ func TestForms(t *testing.T) {
 		"annotations":             {func(p *Problems) { Annotations(p, path, map[string]string{"A.io/B": "c d"}) }, ""},
 		"key of an annotation":    {func(p *Problems) { Annotations(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
 		"long annotations":        {func(p *Problems) { Annotations(p, path, map[string]string{"a": strings.Repeat("b", 1<<18)}) }, "persia:key: Invalid value: annotations size 262145 is larger than limit 262144 bytes; shorten"},
-		"port":                    {func(p *Problems) { Port(p, path, 70000) }, "omit it for the default"},
 		"host":                    {func(p *Problems) { Host(p, path, "10.0.0.2"); Host(p, path, "a.example") }, ""},
 		"no host":                 {func(p *Problems) { Host(p, path, "") }, "write the server's address"},
 		"host with a space":       {func(p *Problems) { Host(p, path, "a b") }, `"a b": must be an address`},
