@@ -76,9 +76,6 @@ type Job struct {
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
-	// AutomountServiceAccountToken lets the containers use the Kubernetes API with the
-	// rights that you grant to the job's service account.
-	AutomountServiceAccountToken bool `json:"automountServiceAccountToken,omitempty" beside:"manifest"`
 
 	// NNWorker trains the dense neural network.
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
@@ -626,9 +623,6 @@ func (c *jobChecker) operator(path *field.Path, j *Job) {
 	}
 	if j.RunID != unset.RunID {
 		c.Invalid(path.Child("runId"), j.RunID, "is not supported by PERSIA's operator, which does not track runs; remove it, and rename the job to train again, %s", elsewhere)
-	}
-	if j.AutomountServiceAccountToken {
-		c.Invalid(path.Child("automountServiceAccountToken"), true, "is not supported by PERSIA's operator, whose pods run as the service account default; remove it, %s", elsewhere)
 	}
 	for i, secret := range j.ImagePullSecrets {
 		c.Invalid(path.Child("imagePullSecrets").Index(i), secret.Name, "is not supported by PERSIA's operator; remove it, and add the Secret to the service account default in the namespace persia, %s", elsewhere)

@@ -150,8 +150,6 @@ func TestLoadRefusesForEngine(t *testing.T) {
 			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
 		{"another run", edits{"persia:jobs[0].runId": "second"},
 			"persia:jobs[0].runId", []string{`"second"`, "rename the job"}},
-		{"token", edits{"persia:jobs[0].automountServiceAccountToken": true},
-			"persia:jobs[0].automountServiceAccountToken", []string{"true", "service account default", "remove it"}},
 		{"secret of a registry", edits{"persia:jobs[0].imagePullSecrets": []any{edits{"name": "registry"}}},
 			"persia:jobs[0].imagePullSecrets[0]", []string{`"registry"`, "add the Secret to the service account default"}},
 		{"time to end", edits{"persia:jobs[0].dataloader.terminationGracePeriodSeconds": 90},

@@ -50,18 +50,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-func TestRefusesWhatIsNoneOfAnEnumeration(t *testing.T) {
-	for name, says := range map[string]string{
-		"engine": "statefulset, jobset or operator", "logLevel": "trace, debug, info, warn or error",
-		"restartPolicy": "Never, OnFailure or Always", "imagePullPolicy": "Always, IfNotPresent or Never",
-	} {
-		var j Job
-		p := &input.Problems{}
-		input.Decode(p, field.NewPath("persia:jobs").Index(0), input.ParseJSON(`{"`+name+`": "other"}`), &j)
-		assert.ErrorContains(t, p.Err(), "persia:jobs[0]."+name+`: Invalid value: "other": must be `+says)
-	}
-}
-
 // TestDerivedNames checks that the Services of two jobs have different names.
 func TestDerivedNames(t *testing.T) {
 	unset := Job{}

@@ -48,17 +48,3 @@ func TestExternalDatabaseHasNoVolume(t *testing.T) {
 	_, ok := f.Postgres.Volume()
 	assert.False(t, ok)
 }
-
-func TestEnumerations(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{`{"imagePullPolicy": "other"}`, `persia:pedl.imagePullPolicy: Invalid value: "other": must be Always, IfNotPresent or Never`},
-		{`{"service": {"type": "other"}}`, `persia:pedl.service.type: Invalid value: "other": must be ClusterIP, NodePort or LoadBalancer`},
-		{`{"postgresql": {"image": {"pullPolicy": "other"}}}`, `persia:pedl.postgresql.image.pullPolicy: Invalid value: "other": must be Always, IfNotPresent or Never`},
-		{`{"postgresql": {"persistence": {"accessMode": "other"}}}`, `persia:pedl.postgresql.persistence.accessMode: Invalid value: "other": must be ReadWriteOnce or ReadWriteMany`},
-	} {
-		t.Run(c.want, func(t *testing.T) {
-			_, err := pedlLoad(c.text, ofOneZone)
-			assert.ErrorContains(t, err, c.want)
-		})
-	}
-}

@@ -79,38 +79,6 @@ func TestProblemsAreReportedWhereTheUserWrote(t *testing.T) {
 	assert.False(t, p.Decoded(field.NewPath("persia:jobs").Index(2)))
 }
 
-func TestOneOf(t *testing.T) {
-	var p Problems
-	path := field.NewPath("persia:nats").Child("engine")
-	assert.True(t, OneOf(&p, path, "cluster", "namespace", "cluster"))
-	assert.False(t, OneOf(&p, path, "pod", "namespace", "cluster"))
-	assert.False(t, OneOf(&p, path, "", "namespace", "cluster"))
-	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
-persia:nats.engine: Invalid value: "pod": must be namespace or cluster
-persia:nats.engine: Required value: write namespace or cluster`)
-}
-
-func TestUnique(t *testing.T) {
-	var found [][2]int
-	Unique([]string{"A", "", "b", "a", "", "a"}, strings.ToLower, func(i, first int, key string) {
-		assert.Equal(t, "a", key)
-		found = append(found, [2]int{i, first})
-	})
-	assert.Equal(t, [][2]int{{3, 0}, {5, 0}}, found)
-}
-
-func TestRangeAndOnce(t *testing.T) {
-	var p Problems
-	path := field.NewPath("persia:key")
-	assert.True(t, Range(&p, path, 1, 1, 2, ""))
-	assert.True(t, Range(&p, path, 2, 1, 2, ""))
-	assert.False(t, Range(&p, path, 3, 1, 2, "; omit it"))
-	Once(&p, path, []string{"a", "b", "a"}, "write each zone once")
-	assert.EqualError(t, p.Err(), `stack configuration: 2 problems
-persia:key: Invalid value: 3: must be from 1 to 2; omit it
-persia:key[2]: Duplicate value: "a": write each zone once`)
-}
-
 func TestParseQuantity(t *testing.T) {
 	for text, want := range map[string]int64{"80": 80, "600Gi": 600 << 30, "+1.5k": 1500} {
 		q, err := ParseQuantity(text)

@@ -15,16 +15,14 @@ import (
 // TestPodSettings checks the pod settings of a stack file.
 func TestPodSettings(t *testing.T) {
 	recorder := deployDevJob(t, map[string]any{
-		"imagePullSecrets":             []any{map[string]any{"name": "registry"}},
-		"automountServiceAccountToken": true,
-		"volumes":                      []any{map[string]any{"name": "memory", "emptyDir": map[string]any{"medium": "Memory", "sizeLimit": "8Gi"}}},
+		"imagePullSecrets": []any{map[string]any{"name": "registry"}},
+		"volumes":          []any{map[string]any{"name": "memory", "emptyDir": map[string]any{"medium": "Memory", "sizeLimit": "8Gi"}}},
 	}, map[string]any{
 		"terminationGracePeriodSeconds": 600,
 		"volumeMounts":                  []any{map[string]any{"name": "memory", "mountPath": "/dev/shm"}},
 	})
 	pod := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker")).Spec.Template.Spec
 	assert.Equal(t, []corev1.LocalObjectReference{{Name: "registry"}}, pod.ImagePullSecrets)
-	assert.True(t, *pod.AutomountServiceAccountToken)
 	assert.Equal(t, int64(600), *pod.TerminationGracePeriodSeconds)
 	var shared []string
 	for _, mount := range pod.Containers[0].VolumeMounts {

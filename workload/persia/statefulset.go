@@ -110,7 +110,7 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 	no := false
 	pod := corev1.PodSpec{
 		ServiceAccountName:           args.ServiceAccount,
-		AutomountServiceAccountToken: &args.Job.AutomountServiceAccountToken,
+		AutomountServiceAccountToken: &no,
 		ImagePullSecrets:             args.Job.ImagePullSecrets,
 		PriorityClassName:            role.Priority.Name,
 		TopologySpreadConstraints:    spread(args, role),
