@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
@@ -106,7 +104,7 @@ func (e *engine) forgetKubernetes(ctx context.Context) error {
 	if err := e.endUpdate(ctx); err != nil {
 		return err
 	}
-	_, deployment, err := e.export(ctx)
+	deployment, err := e.export(ctx)
 	if err != nil {
 		return err
 	}
@@ -114,25 +112,9 @@ func (e *engine) forgetKubernetes(ctx context.Context) error {
 		if r.URN.Type() != "pulumi:providers:kubernetes" {
 			continue
 		}
-		if err := e.deleteFromState(ctx, r.URN); err != nil {
-			return err
+		if err := e.pulumi(ctx, nil, io.Discard, "state", "delete", string(r.URN), "--target-dependents", "--force", "--yes"); err != nil {
+			return fmt.Errorf("forget %s: %w", r.URN.Name(), err)
 		}
-	}
-	return nil
-}
-
-// deleteFromState runs pulumi state delete, which the Automation API lacks.
-func (e *engine) deleteFromState(ctx context.Context, urn resource.URN) error {
-	workspace := e.stack.Workspace()
-	env := []string{"PULUMI_HOME=" + workspace.PulumiHome()}
-	for name, value := range workspace.GetEnvVars() {
-		env = append(env, name+"="+value)
-	}
-	slices.Sort(env)
-	_, output, _, err := e.cli.Run(ctx, workspace.WorkDir(), nil, nil, nil, env,
-		"state", "delete", string(urn), "--target-dependents", "--force", "--yes", "--stack", e.stack.Name(), "--non-interactive")
-	if err != nil {
-		return fmt.Errorf("forget %s: %w\n%s", urn.Name(), err, output)
 	}
 	return nil
 }

@@ -197,7 +197,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 // checkUnprotected refuses to destroy a stack with protected resources. The engine would
 // stop at the first of them, after it has deleted everything that depends on it.
 func (e *engine) checkUnprotected(ctx context.Context) error {
-	_, deployment, err := e.export(ctx)
+	deployment, err := e.export(ctx)
 	if err != nil {
 		return err
 	}

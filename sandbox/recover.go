@@ -5,14 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 
+	"persia/cmd/persia/recovery"
 	"persia/sandbox/kubeprovider"
 )
 
@@ -20,8 +21,7 @@ import (
 // The caller holds the sandbox's lock, so the command that began the update is dead.
 //
 // It does the steps of docs/guides/operations.md for an operator: it waits for objects whose
-// deletion has begun, and takes resources whose creation was interrupted into the state, because the
-// providers refuse to create them again.
+// deletion has begun, and then does what `persia recover` does.
 func (e *engine) recover(ctx context.Context) error {
 	if err := e.cloud.Resume(ctx); err != nil {
 		return err
@@ -41,19 +41,28 @@ func (e *engine) recover(ctx context.Context) error {
 	if err := e.endUpdate(ctx); err != nil {
 		return err
 	}
-	exported, deployment, err := e.export(ctx)
+	deployment, err := e.export(ctx)
 	if err != nil {
 		return err
 	}
 	if err := e.awaitDeletes(ctx, deployment); err != nil {
 		return err
 	}
-	if err := e.importCreates(ctx, exported, deployment); err != nil {
-		return fmt.Errorf("state of stack %s: %w", e.sandbox.options.Stack, err)
+	return recovery.Run(ctx, e.pulumi, e.sandbox.options.Out)
+}
+
+// pulumi runs a command of the CLI as an operator would.
+func (e *engine) pulumi(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
+	workspace := e.stack.Workspace()
+	env := []string{"PULUMI_HOME=" + workspace.PulumiHome()}
+	for name, value := range workspace.GetEnvVars() {
+		env = append(env, name+"="+value)
 	}
-	_, err = e.stack.Refresh(ctx, optrefresh.ClearPendingCreates(),
-		optrefresh.ProgressStreams(e.sandbox.options.Out), optrefresh.ErrorProgressStreams(e.sandbox.options.Out))
-	return err
+	_, said, _, err := e.cli.Run(ctx, workspace.WorkDir(), stdin, []io.Writer{stdout}, nil, env, append(args, "--stack", e.sandbox.options.Stack, "--color", "never")...)
+	if err != nil {
+		return fmt.Errorf("%w\n%s", err, said)
+	}
+	return nil
 }
 
 // endUpdate ends the update of a killed command, if there is one.
@@ -89,76 +98,17 @@ func (e *engine) awaitDeletes(ctx context.Context, deployment *apitype.Deploymen
 	})
 }
 
-// importCreates takes what was being made, and exists, into the state.
-func (e *engine) importCreates(ctx context.Context, exported apitype.UntypedDeployment, deployment *apitype.DeploymentV3) error {
-	created := takeCreates(deployment)
-	if len(created) == 0 {
-		return nil
-	}
-	err := withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
-		return e.take(ctx, kube, deployment, created)
-	})
-	if err != nil {
-		return err
-	}
-	if exported.Deployment, err = json.Marshal(deployment); err != nil {
-		return err
-	}
-	return e.stack.Import(ctx, exported)
-}
-
-// takeCreates removes the creates of Kubernetes objects and of Google Cloud's resources from the pending
-// operations, and returns what was being made.
-func takeCreates(deployment *apitype.DeploymentV3) (created []apitype.ResourceV3) {
-	deployment.PendingOperations = slices.DeleteFunc(deployment.PendingOperations, func(o apitype.OperationV2) bool {
-		made := o.Type == apitype.OperationTypeCreating && slices.Contains([]string{"kubernetes", "gcp"}, string(o.Resource.URN.Type().Package()))
-		if made {
-			created = append(created, o.Resource)
-		}
-		return made
-	})
-	return created
-}
-
-// take takes the resources that exist into the state. It holds their inputs as outputs until a
-// refresh, because no API knows some of them, such as the provider's own protection of a cluster.
-func (e *engine) take(ctx context.Context, kube *kubeprovider.Provider, deployment *apitype.DeploymentV3, created []apitype.ResourceV3) error {
-	for _, create := range created {
-		var provider plugin.Provider = kube
-		var err error
-		inputs := resource.NewPropertyMapFromMap(create.Inputs)
-		create.ID, err = kubeprovider.InputsID(inputs)
-		if create.URN.Type().Package() == "gcp" {
-			provider = e.cloud
-			create.ID, err = e.cloud.ID(create.URN, inputs)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", create.URN, err)
-		}
-		found, err := provider.Read(ctx, plugin.ReadRequest{URN: create.URN, ID: create.ID, Inputs: inputs, State: inputs})
-		// An error with an object is of one that is not ready.
-		if err != nil && found.ID == "" {
-			return fmt.Errorf("%s: %w", create.URN, err)
-		}
-		if found.ID != "" {
-			create.Outputs = create.Inputs
-			deployment.Resources = append(deployment.Resources, create)
-		}
-	}
-	return nil
-}
-
-// export returns the state as the engine exports it, and as it is read here.
-func (e *engine) export(ctx context.Context) (apitype.UntypedDeployment, *apitype.DeploymentV3, error) {
-	exported, err := e.stack.Export(ctx)
+// export returns the state.
+func (e *engine) export(ctx context.Context) (*apitype.DeploymentV3, error) {
 	deployment := &apitype.DeploymentV3{}
+	exported, err := e.stack.Export(ctx)
 	if err == nil {
 		err = json.Unmarshal(exported.Deployment, deployment)
 	}
 	if err != nil {
-		return exported, nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
+		return nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
-	return exported, deployment, nil
+	return deployment, nil
 }
 
 // withKubernetes does something with the sandbox's own provider, ready to act on the

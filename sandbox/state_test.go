@@ -1,14 +1,12 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
@@ -82,21 +80,4 @@ func TestEndCLI(t *testing.T) {
 	assert.Empty(t, ended, "it is no CLI")
 	require.NoError(t, state.endCLI(t.Context(), "sleep"))
 	assert.Error(t, <-ended)
-}
-
-// TestTakeCreates: of the operations under way when the engine was killed, only the creates of objects and
-// of Google Cloud's resources are taken.
-func TestTakeCreates(t *testing.T) {
-	var deployment apitype.DeploymentV3
-	require.NoError(t, json.Unmarshal([]byte(`{"pending_operations": [
-		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:PersistentVolumeClaim::claim"}},
-		{"type": "deleting", "resource": {"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Secret::other"}},
-		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::gcp:storage/bucket:Bucket::bucket"}},
-		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::kubernetes"}}
-	]}`), &deployment))
-	created := takeCreates(&deployment)
-	require.Len(t, created, 2)
-	assert.Equal(t, "claim", created[0].URN.Name())
-	assert.Equal(t, "bucket", created[1].URN.Name())
-	assert.Len(t, deployment.PendingOperations, 2)
 }

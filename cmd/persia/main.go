@@ -179,9 +179,9 @@ func recoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "recover --stack STACK",
 		Short: "Complete the state of a stack after a killed `pulumi up`",
-		Long: `Recover completes the state of a stack after "pulumi up" was killed. It imports each resource
-that was being created and exists, forgets the others, and refreshes the state. Run "pulumi cancel"
-first, and make sure that no other update runs. You can run it again at any time.`,
+		Long: `Recover completes the state of a stack after "pulumi up" was killed. Each resource that was being
+created and exists is in the state then. Run "pulumi cancel" first, and make sure that no other update runs.
+You can run it again at any time.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			err := recovery.CheckProcesses(command.Context())

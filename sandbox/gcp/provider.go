@@ -231,16 +231,6 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	return plugin.DeleteResponse{}, err
 }
 
-// ID returns the identifier of the resource that inputs describe.
-func (p *Provider) ID(urn resource.URN, inputs resource.PropertyMap) (resource.ID, error) {
-	r, err := p.typeOf(urn)
-	if err != nil {
-		return "", err
-	}
-	object, _ := toTerraform(r.fields, inputs)
-	return resource.ID(r.identifier(func(field string) string { return fmt.Sprint(object[field]) })), nil
-}
-
 // Resume completes what clusters and node pools were in the middle of when a command
 // was killed, as GKE does by itself. The control plane must run.
 func (p *Provider) Resume(ctx context.Context) error { return p.api.resume(ctx) }

@@ -119,15 +119,6 @@ func encodeStringData(obj *unstructured.Unstructured) {
 	obj.Object["data"] = data
 }
 
-// InputsID returns the resource ID of the object that a resource's inputs describe.
-func InputsID(inputs resource.PropertyMap) (resource.ID, error) {
-	obj, err := objectOf(inputs)
-	if err != nil {
-		return "", err
-	}
-	return idOf(obj), nil
-}
-
 // idOf returns the resource ID of an object: its name, after its namespace if it has
 // one.
 func idOf(obj *unstructured.Unstructured) resource.ID {

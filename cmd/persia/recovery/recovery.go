@@ -1,5 +1,4 @@
-// Package recovery completes the state of a stack after a killed `pulumi up`: it imports what was being
-// created and exists, and forgets the rest.
+// Package recovery completes the state of a stack after a killed `pulumi up`.
 package recovery
 
 import (
@@ -15,117 +14,89 @@ import (
 	"strings"
 )
 
-// Pulumi runs a command of the Pulumi CLI, and returns its standard output. An error has all that the
-// command prints.
-type Pulumi func(ctx context.Context, args ...string) (string, error)
+// Pulumi runs a command of the Pulumi CLI for a stack. An error has all that the command prints besides.
+type Pulumi func(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error
 
 // CLI returns the Pulumi CLI on the PATH for a stack of the project in a folder.
 func CLI(dir, stack string) Pulumi {
-	return func(ctx context.Context, args ...string) (string, error) {
+	return func(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
 		command := exec.CommandContext(ctx, "pulumi", append(args, "--stack", stack, "--non-interactive", "--color", "never")...)
-		command.Dir = dir
-		var stdout, stderr strings.Builder
-		command.Stdout, command.Stderr = &stdout, &stderr
+		var stderr strings.Builder
+		command.Dir, command.Stdin, command.Stdout, command.Stderr = dir, stdin, stdout, &stderr
 		if err := command.Run(); err != nil {
-			return "", fmt.Errorf("%w\n%s%s", err, &stdout, &stderr)
+			return fmt.Errorf("%w\n%s", err, &stderr)
 		}
-		return stdout.String(), nil
+		return nil
 	}
 }
 
-// resource is a resource in an exported state.
-type resource struct {
-	URN      string         `json:"urn"`
-	Custom   bool           `json:"custom"`
-	Parent   string         `json:"parent"`
-	Provider string         `json:"provider"`
-	Inputs   map[string]any `json:"inputs"`
-}
-
-// token and name are the last parts of a URN, urn:pulumi:STACK::PROJECT::PARENTS$TOKEN::NAME.
-func (r resource) token() string {
-	types := strings.SplitN(r.URN, "::", 4)[2]
-	return types[strings.LastIndex(types, "$")+1:]
-}
-
-func (r resource) name() string { return strings.SplitN(r.URN, "::", 4)[3] }
-
-func (r resource) String() string { return r.token() + " " + r.name() }
-
-type state struct {
-	Resources []resource `json:"resources"`
-	Pending   []struct {
-		Type     string   `json:"type"`
-		Resource resource `json:"resource"`
-	} `json:"pending_operations"`
-}
-
-// Run recovers a stack, and says what it does. The state keeps its pending operations until the end, so
-// that it can run again after an error. The CLI has an answer "import" for pending creates too, which
-// does nothing (pulumi 3.250, pkg/cmd/pulumi/operations/refresh.go).
+// Run recovers a stack, and says what it does. What was being created goes into the state as if it
+// existed, and the refresh then takes out what does not. Run can run again after an error. The CLI has
+// an answer "import" for pending creates too, which does nothing (pulumi 3.250,
+// pkg/cmd/pulumi/operations/refresh.go).
 func Run(ctx context.Context, pulumi Pulumi, out io.Writer) error {
-	text, err := pulumi(ctx, "stack", "export")
+	var text strings.Builder
+	if err := pulumi(ctx, nil, &text, "stack", "export"); err != nil {
+		return fmt.Errorf("read the state: %w", err)
+	}
+	// Newer versions of Pulumi may add fields, which stay as they are.
+	var exported map[string]any
+	decoder := json.NewDecoder(strings.NewReader(text.String()))
+	decoder.UseNumber()
+	if err := decoder.Decode(&exported); err != nil {
+		return fmt.Errorf("read the state: %w", err)
+	}
+	if deployment, ok := exported["deployment"].(map[string]any); ok {
+		take(deployment, out)
+	}
+	taken, err := json.Marshal(exported)
 	if err != nil {
-		return fmt.Errorf("read the state: %w", err)
+		return fmt.Errorf("write the state: %w", err)
 	}
-	var exported struct{ Deployment state }
-	if err := json.Unmarshal([]byte(text), &exported); err != nil {
-		return fmt.Errorf("read the state: %w", err)
+	if err := pulumi(ctx, strings.NewReader(string(taken)), io.Discard, "stack", "import"); err != nil {
+		return fmt.Errorf("write the state: %w", err)
 	}
-	known := map[string]bool{}
-	for _, r := range exported.Deployment.Resources {
-		known[r.URN] = true
-	}
-	say := func(r resource, what string) { _, _ = fmt.Fprintf(out, "%s: %s\n", r, what) }
-	for _, operation := range exported.Deployment.Pending {
-		r, id := operation.Resource, ""
-		if r.Custom {
-			id = ID(r.token(), r.Inputs)
-		}
-		switch {
-		case operation.Type != "creating":
-			say(r, "was "+operation.Type+"; the refresh reads what became of it")
-		case known[r.URN]:
-			say(r, "is in the state")
-		case id == "":
-			say(r, "the next `pulumi up` creates it")
-		default:
-			exists, err := add(ctx, pulumi, r, id)
-			if err != nil {
-				return err
-			}
-			if exists {
-				say(r, "exists, and is in the state now")
-			} else {
-				say(r, "does not exist; the next `pulumi up` creates it")
-			}
-		}
-	}
-	_, _ = fmt.Fprintln(out, "Reading all resources with `pulumi refresh --clear-pending-creates`.")
-	if _, err := pulumi(ctx, "refresh", "--yes", "--skip-preview", "--clear-pending-creates"); err != nil {
+	if err := pulumi(ctx, nil, out, "refresh", "--yes", "--skip-preview"); err != nil {
 		return fmt.Errorf("refresh: %w", err)
 	}
 	_, _ = fmt.Fprintln(out, "The state is complete. To go on, run `pulumi up`; or `pulumi destroy`, if you were taking the stack down.")
 	return nil
 }
 
-// add imports a resource, and reports whether it exists.
-func add(ctx context.Context, pulumi Pulumi, r resource, id string) (bool, error) {
-	args := []string{"import", r.token(), r.name(), id, "--yes", "--skip-preview", "--protect=false", "--generate-code=false"}
-	if !strings.Contains(r.Parent, "::pulumi:pulumi:Stack::") {
-		args = append(args, "--parent", "parent="+r.Parent)
+// take moves pending creates to the resources of a state, and forgets the other pending operations. It
+// holds the inputs as outputs until the refresh, because no API knows some of them, such as the
+// provider's own protection of a cluster.
+func take(deployment map[string]any, out io.Writer) {
+	resources, _ := deployment["resources"].([]any)
+	pending, _ := deployment["pending_operations"].([]any)
+	delete(deployment, "pending_operations")
+	known := map[any]bool{}
+	for _, resource := range resources {
+		known[resource.(map[string]any)["urn"]] = true
 	}
-	if at := strings.LastIndex(r.Provider, "::"); at >= 0 && !strings.Contains(r.Provider, "::default_") {
-		args = append(args, "--provider", "provider="+r.Provider[:at])
+	for _, operation := range pending {
+		kind := operation.(map[string]any)["type"]
+		made := operation.(map[string]any)["resource"].(map[string]any)
+		// urn:pulumi:STACK::PROJECT::PARENTS$TOKEN::NAME
+		urn := strings.SplitN(fmt.Sprint(made["urn"]), "::", 4)
+		token := urn[2][strings.LastIndex(urn[2], "$")+1:]
+		inputs, _ := made["inputs"].(map[string]any)
+		id := ID(token, inputs)
+		says := "may exist; the refresh looks for it"
+		switch {
+		case kind != "creating":
+			says = fmt.Sprintf("was %v; the refresh reads what became of it", kind)
+		case known[made["urn"]]:
+			says = "is in the state"
+		case made["custom"] != true || id == "":
+			says = "the next `pulumi up` creates it"
+		default:
+			made["id"], made["outputs"] = id, inputs
+			resources = append(resources, made)
+		}
+		_, _ = fmt.Fprintf(out, "%s %s: %s\n", token, urn[3], says)
 	}
-	switch _, err := pulumi(ctx, args...); {
-	case err == nil:
-		return true, nil
-	case strings.Contains(err.Error(), "'"+id+"' does not exist"):
-		return false, nil
-	default:
-		return false, fmt.Errorf("import %s as %s: %w", r, id, err)
-	}
+	deployment["resources"] = resources
 }
 
 // ids are the identifiers of Google Cloud's resources, with their inputs in braces. Others, like members

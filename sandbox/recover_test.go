@@ -1,0 +1,83 @@
+package sandbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/cmd/persia/recovery"
+	"persia/internal/testkit"
+	"persia/sandbox/gcp"
+	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
+	"persia/sandbox/provider"
+)
+
+// TestRecovery recovers a state with the real Pulumi CLI, whose engine was killed while it created two
+// buckets. One of them exists.
+func TestRecovery(t *testing.T) {
+	cli, err := filepath.Abs(filepath.Join("..", ".sandbox", "bin"))
+	require.NoError(t, err)
+	if _, err := os.Stat(filepath.Join(cli, "pulumi")); err != nil {
+		testkit.Skip(t, err)
+	}
+	cloud, err := gcp.New(gcpVersion, gke.New(nil, nil, ""), google.New(t.TempDir()))
+	require.NoError(t, err)
+	port, err := provider.Serve(t.Context(), cloud)
+	require.NoError(t, err)
+	dir, state := t.TempDir(), State{t.TempDir(), "dev"}
+	for name, value := range map[string]string{
+		"PATH": cli + string(os.PathListSeparator) + os.Getenv("PATH"), "PULUMI_HOME": t.TempDir(), "PULUMI_BACKEND_URL": state.url(),
+		"PULUMI_CONFIG_PASSPHRASE": "a", "PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_DEBUG_PROVIDERS": fmt.Sprintf("gcp:%d", port),
+	} {
+		t.Setenv(name, value)
+	}
+	write(t, filepath.Join(dir, "Pulumi.yaml"), "name: persia\nruntime: go\n")
+	pulumi := recovery.CLI(dir, "dev")
+	require.NoError(t, pulumi(t.Context(), nil, t.Output(), "stack", "init"))
+	require.NoError(t, pulumi(t.Context(), nil, t.Output(), "refresh", "--yes"))
+
+	const (
+		providerURN = "urn:pulumi:dev::persia::pulumi:providers:gcp::google"
+		stackURN    = "urn:pulumi:dev::persia::pulumi:pulumi:Stack::persia-dev"
+		bucketURN   = "urn:pulumi:dev::persia::gcp:storage/bucket:Bucket::"
+	)
+	inputs := func(name string) map[string]any {
+		return map[string]any{"name": name, "location": "US-CENTRAL1", "project": "my-project", "__defaults": []any{}}
+	}
+	creating := func(name string) any {
+		return map[string]any{"type": "creating", "resource": map[string]any{
+			"urn": bucketURN + name, "custom": true, "type": "gcp:storage/bucket:Bucket", "inputs": inputs(name), "parent": stackURN, "provider": providerURN + "::google-id"}}
+	}
+	_, err = cloud.Create(t.Context(), plugin.CreateRequest{URN: bucketURN + "made", Properties: resource.NewPropertyMapFromMap(inputs("made"))})
+	require.NoError(t, err)
+	var saved map[string]any
+	require.NoError(t, readJSON(state.File(), &saved))
+	latest := saved["checkpoint"].(map[string]any)["latest"].(map[string]any)
+	latest["resources"] = []any{
+		map[string]any{"urn": stackURN, "type": "pulumi:pulumi:Stack"},
+		map[string]any{"urn": providerURN, "custom": true, "id": "google-id", "type": "pulumi:providers:gcp", "inputs": map[string]any{"version": gcpVersion}, "outputs": map[string]any{"version": gcpVersion}, "parent": stackURN},
+	}
+	latest["pending_operations"] = []any{creating("made"), creating("lost")}
+	text, err := json.Marshal(saved)
+	require.NoError(t, err)
+	write(t, state.File(), string(text))
+
+	for range 2 { // it may run again
+		require.NoError(t, recovery.Run(t.Context(), pulumi, t.Output()))
+		var exported strings.Builder
+		require.NoError(t, pulumi(t.Context(), nil, &exported, "stack", "export"))
+		assert.Contains(t, exported.String(), bucketURN+"made")
+		assert.Contains(t, exported.String(), "gs://made", "what Google Cloud says of it")
+		assert.NotContains(t, exported.String(), bucketURN+"lost")
+		assert.NotContains(t, exported.String(), "pending_operations")
+	}
+}
