@@ -28,7 +28,7 @@ export GOFLAGS := -trimpath
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview comment down status kubeconfig test e2e processes stacks nightly lint verify bench build preflight release pictures recording sandbox toolchain toolchain-archive node-packages
+.PHONY: help up train preview comment down status kubeconfig test e2e processes stacks nightly lint verify bench build preflight release recording sandbox toolchain toolchain-archive node-packages
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -110,9 +110,6 @@ build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 
 release: ## Compile the program for all platforms into dist/. Set VERSION, for example VERSION=v1.2.3.
 	scripts/release.sh $(VERSION)
-
-pictures: ## Render the pictures of the documentation into dist/pictures, for light and dark pages.
-	@scripts/pictures.sh
 
 recording: sandbox ## Record the tour of the sandbox as an animated picture, docs/start/sandbox.svg.
 	@scripts/recording.sh
