@@ -190,29 +190,37 @@ func (b *builder) takeFrom(ctx context.Context, tools []tool, archive string, pr
 	if err != nil {
 		return err
 	}
+	var wanted []program
+	for _, t := range tools {
+		if !slices.Contains(stale, t.name) {
+			continue
+		}
+		p, err := recorded.find(t, b)
+		if err != nil {
+			fmt.Fprintf(progress, "toolchain: %s is not taken from the archive: %v\n", t.name, err)
+			continue
+		}
+		wanted = append(wanted, p)
+	}
+	if len(wanted) == 0 {
+		return nil
+	}
 	dir, err := os.MkdirTemp(b.binDir, ".archive")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
 	// What is not in the archive, or behind its damage, is missing in dir.
-	unpacked := b.unpack(ctx, archive, dir, stale)
+	unpacked := b.unpack(ctx, archive, dir, wanted)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	for _, t := range tools {
-		if !slices.Contains(stale, t.name) {
+	for _, p := range wanted {
+		if err := b.install(p, filepath.Join(dir, p.Name)); err != nil {
+			fmt.Fprintf(progress, "toolchain: %s is not taken from the archive: %v\n", p.Name, err)
 			continue
 		}
-		p, err := recorded.find(t, b)
-		if err == nil {
-			err = b.install(p, filepath.Join(dir, t.name))
-		}
-		if err != nil {
-			fmt.Fprintf(progress, "toolchain: %s is not taken from the archive: %v\n", t.name, err)
-			continue
-		}
-		fmt.Fprintf(progress, "toolchain: %s %s taken from the archive\n", t.name, p.Version)
+		fmt.Fprintf(progress, "toolchain: %s %s taken from the archive\n", p.Name, p.Version)
 	}
 	if unpacked != nil {
 		fmt.Fprintf(progress, "toolchain: the archive %s: %v\n", archive, unpacked)
@@ -220,13 +228,18 @@ func (b *builder) takeFrom(ctx context.Context, tools []tool, archive string, pr
 	return nil
 }
 
-// unpack unpacks programs of an archive into a folder. A server may send nothing for some seconds.
-func (b *builder) unpack(ctx context.Context, archive, dir string, names []string) error {
+// unpack unpacks programs of an archive into a folder. A server may send nothing for some seconds. Root, too,
+// owns what it unpacks.
+func (b *builder) unpack(ctx context.Context, archive, dir string, programs []program) error {
 	const script = `case $1 in
-http://*|https://*) curl --fail --location --silent --show-error --speed-limit 1 --speed-time "$2" "$1" ;;
+http://*|https://*) curl --fail --location --silent --show-error --connect-timeout "$2" --speed-limit 1 --speed-time "$2" "$1" ;;
 *) cat -- "$1" ;;
-esac | tar -xz -C "$3" "${@:4}"`
-	return shell(ctx, script, append([]string{archive, fmt.Sprint(b.patience.Seconds()), dir}, names...)...)
+esac | tar -xz --no-same-owner -C "$3" "${@:4}"`
+	arguments := []string{archive, fmt.Sprint(b.patience.Seconds()), dir}
+	for _, p := range programs {
+		arguments = append(arguments, p.Name)
+	}
+	return shell(ctx, script, arguments...)
 }
 
 // shell runs a script, and ends all of it with ctx.
@@ -242,6 +255,9 @@ func shell(ctx context.Context, script string, arguments ...string) error {
 
 // install puts the recorded program and its stamp into binDir, or leaves what was there before.
 func (b *builder) install(p program, unpacked string) error {
+	if info, err := os.Lstat(unpacked); err == nil && !info.Mode().IsRegular() {
+		return errors.New("it is no file") // but a link to what may change
+	}
 	_, sum, err := digest(unpacked)
 	if err != nil {
 		return err

@@ -90,6 +90,9 @@ func TestTakeNothing(t *testing.T) {
 	}
 	damaged := bytes.Clone(text)
 	damaged[len(text)/2] ^= 1
+	linked, unread := filepath.Join(t.TempDir(), "linked.tar.gz"), "unread.tar.gz"
+	const link = `tar -xzf "$1" -C "$2" && cd "$2" && mv small there && ln -s "$2/there" small && tar -czf "$3" small`
+	require.NoError(t, shell(t.Context(), link, archive, t.TempDir(), linked))
 	for name, test := range map[string]struct {
 		archive string
 		change  func(*record)
@@ -100,11 +103,12 @@ func TestTakeNothing(t *testing.T) {
 		"no such file":     {"no.tar.gz", nil, "No such file"},
 		"no such page":     {served(http.NotFound), nil, "404"},
 		"hangs":            {served(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), nil, "Operation too slow"},
+		"a link":           {linked, nil, "it is no file"},
 		"another checksum": {archive, func(r *record) { r.Programs[0].SHA256 = strings.Repeat("0", 64) }, "its SHA-256 is"},
-		"another Go":       {archive, func(r *record) { r.Go = "go1.25.1" }, "it is compiled by go1.25.1"},
-		"another platform": {archive, func(r *record) { r.Platform = "plan9/mips" }, "for plan9/mips"},
-		"other sources":    {archive, func(r *record) { r.Programs[0].Stamp = "" }, "v1.2.3 there is compiled from other sources"},
-		"another program":  {archive, func(r *record) { r.Programs[0].Name = "other" }, "it is not there"},
+		"another Go":       {unread, func(r *record) { r.Go = "go1.25.1" }, "it is compiled by go1.25.1"},
+		"another platform": {unread, func(r *record) { r.Platform = "plan9/mips" }, "for plan9/mips"},
+		"other sources":    {unread, func(r *record) { r.Programs[0].Stamp = "" }, "v1.2.3 there is compiled from other sources"},
+		"another program":  {unread, func(r *record) { r.Programs[0].Name = "other" }, "it is not there"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
@@ -121,6 +125,7 @@ func TestTakeNothing(t *testing.T) {
 			}
 			said := takeSmall(t, b, test.archive)
 			assert.Contains(t, said, test.said)
+			assert.NotContains(t, said, unread, "an archive without a program that fits is not read")
 			assert.Contains(t, said, "small v1.2.3 compiling")
 			assert.NotContains(t, said, "v1.2.3 taken")
 		})
