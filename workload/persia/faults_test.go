@@ -21,7 +21,7 @@ import (
 // broken is a machine with faults, as Python's sitecustomize: each lasts while a file with
 // its name is in the folder FAULTS.
 const broken = `
-import builtins, http.client, os, signal, socket, time
+import builtins, errno, http.client, os, signal, socket, time
 
 faults, volume = os.environ["FAULTS"], os.environ["VOLUME"]
 pod = os.environ.get("POD_IP", "127.0.0.1")
@@ -41,6 +41,8 @@ def of_volume(function):
 
 def flush(descriptor):
     wait(os.readlink(f"/proc/self/fd/{descriptor}"))
+    if lasts("full"):
+        raise OSError(errno.ENOSPC, "No space left on device")
     return fsync(descriptor)
 
 def get_answer(connection):
@@ -408,4 +410,104 @@ func TestLaunchServerEnds(t *testing.T) {
 			assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 		})
 	}
+}
+
+// TestLaunchKeepsItsConnection: a replica reports over one connection.
+func TestLaunchKeepsItsConnection(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	var connections, reports atomic.Int32
+	coordinator := httptest.NewUnstartedServer(answering(t, func(report) string {
+		reports.Add(1)
+		return `{"order": "stop", "run": "", "attempt": 0}`
+	}))
+	coordinator.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	coordinator.Start()
+	t.Cleanup(coordinator.Close)
+	j.coordinator = strings.TrimPrefix(coordinator.URL, "http://")
+	j.start("dataloader-0", note)
+	require.Eventually(t, func() bool { return reports.Load() > 20 }, patience, time.Millisecond)
+	assert.EqualValues(t, 1, connections.Load())
+}
+
+// TestLaunchLauncherEnds checks that a replica whose launcher ends before the launched processes
+// does not report more often than usual.
+func TestLaunchLauncherEnds(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_BEAT_SECONDS=600")
+	var ending atomic.Int32
+	waits := make(chan bool, 100)
+	j.coordinatedBy(func(told report) string {
+		switch {
+		case told.Attempt == 0:
+			return `{"order": "start", "run": "", "attempt": 1, "resume": null}`
+		case told.State == "running" && !told.Ending:
+			j.awaits("ready")
+		case told.Ending:
+			ending.Add(1)
+		default:
+			waits <- true
+		}
+		return `{"order": "stop", "run": "", "attempt": 1, "resume": null}`
+	})
+	j.start("dataloader-0", `(trap '' TERM; touch ready; sleep 2) & wait`)
+	<-waits
+	assert.EqualValues(t, 1, ending.Load())
+}
+
+// TestLaunchCannotRecord: that a job is complete is not lost when it cannot be recorded, and
+// people are told.
+func TestLaunchCannotRecord(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	nnWorker := j.start("nn-worker-0", note+untilGo, m.env...)
+	loader := j.start("dataloader-0", note)
+	j.awaits("nn-worker-0.attempts")
+	m.breaks("full")
+	require.NoError(t, os.WriteFile(filepath.Join(j.dir, "go"), nil, 0o600))
+	assert.Contains(t, j.becomes("cannot be recorded"), "finished in attempt 1; this cannot be recorded: [Errno 28] No space left on device")
+	nnWorker.says("the state of the run cannot be recorded: [Errno 28] No space left on device")
+	m.mends("full")
+	require.Eventually(t, func() bool { return j.status() == "complete in attempt 1" }, patience, 20*time.Millisecond)
+	nnWorker.stop()
+	loader.stop()
+	j.start("nn-worker-0", note, m.env...)
+	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
+	assert.Equal(t, []string{"1"}, j.lines("nn-worker-0.attempts"))
+}
+
+// TestLaunchAddressOfAnotherJob checks that a replica drops a kept address that another job has
+// now.
+func TestLaunchAddressOfAnotherJob(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	j.start("nn-worker-0", note, "PERSIA_COORDINATOR=localhost"+strings.TrimPrefix(j.coordinator, "127.0.0.1"))
+	loader := j.start("dataloader-0", note)
+	loader.says("is of another run")
+	assert.Contains(t, j.status(), "dataloader 0 is not there")
+}
+
+// TestLaunchVolumeHangsAtTheStart: a replica says so if the volume with its files stops
+// answering just before its command begins.
+func TestLaunchVolumeHangsAtTheStart(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	m := newMachine(j)
+	config := filepath.Join(j.dir, "volume", "global_config.yml")
+	require.NoError(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	require.NoError(t, os.WriteFile(config, nil, 0o600))
+	j.coordinatedBy(func(told report) string {
+		if told.Attempt == 0 {
+			m.breaks("hang")
+		}
+		return `{"order": "start", "run": "", "attempt": 1, "resume": null}`
+	})
+	loader := j.start("dataloader-0", note, append(m.env, "PERSIA_GLOBAL_CONFIG="+config)...)
+	loader.says("attempt 1: failed: the volume with its configuration and its script does not answer")
+	m.mends("hang")
 }
