@@ -41,7 +41,7 @@ type Disk struct {
 // Quotas adds up what node pools and additional disks use in a region, sorted by name. Names are
 // the quota names of the Compute Engine API (Compute Engine, "Allocation quotas"). Cloud NAT uses
 // at least one address.
-func Quotas(region string, nat bool, pools []Usage, disks []Disk) []Quota {
+func Quotas(region string, pools []Usage, disks []Disk) []Quota {
 	const global = "global"
 	amounts := map[Quota]int64{}
 	take := func(region, name string, amount int) {
@@ -62,9 +62,7 @@ func Quotas(region string, nat bool, pools []Usage, disks []Disk) []Quota {
 	for _, disk := range disks {
 		take(region, gcp.DiskQuota(disk.Type), disk.GB)
 	}
-	if nat {
-		take(region, "IN_USE_ADDRESSES", 1)
-	}
+	take(region, "IN_USE_ADDRESSES", 1)
 	var quotas []Quota
 	for quota, amount := range amounts {
 		quota.Amount = amount

@@ -123,10 +123,6 @@ func (g *GCSFuse) resolve(stack *Stack) {
 
 func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
 	checkBucket(p, path.Child("bucket"), g.Bucket)
-	checkDriver(p, path, "gcsFuse", stack)
-	if !stack.existing() && !stack.Cluster.WorkloadIdentity {
-		p.Invalid(field.NewPath("persia:cluster", "workloadIdentity"), false, "must be true, because jobs use their own identities to reach the bucket of %s; remove it, or use another kind of volume", path)
-	}
 	sidecar := path.Child("sidecar")
 	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
 	checkBytes(p, sidecar.Child("memory"), g.Sidecar.Memory)

@@ -107,7 +107,6 @@ func (d *PersistentDisk) resolve(stack *Stack) {
 
 func (d *PersistentDisk) check(p *input.Problems, path *field.Path, stack *Stack) {
 	p.Name(path.Child("disk"), d.Disk, validation.IsDNS1035Label)
-	checkDriver(p, path, "persistentDisk", stack)
 	if d.Project == "" && stack.existing() {
 		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
@@ -272,7 +271,6 @@ func (f *Filestore) resolve(stack *Stack) {
 
 func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
 	p.Name(path.Child("instance"), f.Instance, validation.IsDNS1035Label)
-	checkDriver(p, path, "filestore", stack)
 	switch ip := path.Child("ip"); {
 	case f.IP == "":
 	case net.ParseIP(f.IP) == nil:

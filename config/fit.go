@@ -102,22 +102,20 @@ func (s *Stack) orMachines(r corev1.ResourceRequirements, pool Pool) string {
 	return ", or choose a machine type that holds it, like " + input.Or(types)
 }
 
-// checkGPUs checks that a node has the GPUs, or shares of GPUs, that one replica requests.
+// checkGPUs checks that a node has the GPUs, or partitions of GPUs, that one replica requests.
 func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	m, ok := pool.Machine(s.MachineTypes)
 	q, at, asks := askedAmount(path, r, ResourceGPU)
 	if !ok || !asks {
 		return
 	}
-	has, shared := int64(m.GPUs), false
+	has := int64(m.GPUs)
 	if pool.GPU != nil {
-		has, shared = has*pool.GPU.SharesEach(), pool.GPU.Sharing != nil
+		has = GPU{Type: pool.GPU.Type, Count: m.GPUs, Partition: pool.GPU.Partition}.AllocatableGPUs()
 	}
 	switch {
 	case has == 0:
 		p.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, ResourceGPU, pool.Name)
-	case shared && q.CmpInt64(1) > 0:
-		p.Invalid(at, q.String(), "%s requests %s %s, but the GPUs of pool %q are shared, and a container can have only one; request 1, or remove sharing from the pool", who, &q, ResourceGPU, pool.Name)
 	case q.CmpInt64(has) > 0:
 		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or choose a machine type other than %s", who, &q, ResourceGPU, pool.Name, has, m.Type)
 	}
@@ -172,7 +170,7 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 			}
 		}
 	case created && short == capacity.PodsName:
-		for other.MaxPodsPerNode < 256 {
+		for other.MaxPodsPerNode < mostPodsPerNode {
 			if other.MaxPodsPerNode++; pool.FitsOn(s.nodeRoom(other)) {
 				return fmt.Sprintf("write maxPodsPerNode: %d for the pool %s%s", other.MaxPodsPerNode, pool.Name, nodes)
 			}
@@ -191,9 +189,6 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 		return "choose a larger machine type"
 	}
 }
-
-// mostDiskGB is the largest boot disk (GKE, "Configure a custom boot disk").
-const mostDiskGB = 65536
 
 // cheaperMachine names the cheapest machine type that lets the pool's nodes hold its pods, if those nodes
 // cost less than the needed ones, or if no number of nodes is enough.

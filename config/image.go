@@ -365,7 +365,7 @@ func (s *Stack) warnOfImages(p *input.Problems) {
 		s.warnOfImage(p, at.Child("postgresql", "image", "registry"), database.Registry+"/"+database.Repository)
 	}
 	nodes := s.addresses().Nodes
-	if !s.Cluster.PrivateNodes || nodes <= mostUncached || s.Images.CachesDockerHub() {
+	if nodes <= mostUncached || s.Images.CachesDockerHub() {
 		return
 	}
 	p.Warn(field.NewPath(imagesKey), "up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", nodes)

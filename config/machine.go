@@ -19,8 +19,7 @@ const MachineTypesKey = "persia:machineTypes"
 type Machines map[string]MachineType
 
 // MachineType describes what the program does not know about a machine type. Set its
-// shape, that is CPUs, Memory and GPU, only for types that are not in the program's
-// catalogue.
+// shape, that is CPUs, Memory and GPU, only for types that the program does not know.
 type MachineType struct {
 	// CPUs is the number of vCPUs.
 	CPUs int `json:"cpus,omitempty"`
@@ -60,10 +59,9 @@ func (t Machines) lookup(name string) (gcp.Machine, bool) {
 	return described.Machine(name), true
 }
 
-// Machine returns the machine that a stack file describes. CheckAll reports problems of the
-// description.
+// Machine returns the machine that a stack file describes.
 func (t MachineType) Machine(name string) gcp.Machine {
-	memory, _ := input.ParseQuantity(t.Memory)
+	memory, _ := input.ParseQuantity(t.Memory) // the rules report a wrong one
 	m := gcp.Machine{Type: name, CPUs: t.CPUs, MemoryBytes: memory.Value()}
 	if t.GPU != nil {
 		m = m.WithGPUs(t.GPU.Type, t.GPU.Count)
@@ -71,53 +69,39 @@ func (t MachineType) Machine(name string) gcp.Machine {
 	return m
 }
 
-// names returns the names of all known machine types.
-func (t Machines) names() []string {
-	names := gcp.MachineTypes()
-	for name := range t {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
-// checkPools looks up a machine type, and reports an unknown one.
-func (t Machines) Check(p *input.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
+// check looks up a machine type, and reports an unknown one.
+func (t Machines) check(p *input.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
 	m, ok := t.lookup(machineType)
-	switch near := input.Nearest(machineType, t.names()); {
-	case !p.Decoded(field.NewPath(MachineTypesKey)):
-	case ok:
+	near := input.Nearest(machineType, append(gcp.MachineTypes(), slices.Sorted(maps.Keys(t))...))
+	switch {
+	case ok || !p.Decoded(field.NewPath(MachineTypesKey)):
 	case machineType == "":
 		p.Required(path, "write a machine type, like n2-standard-8")
 	case len(near) > 0:
 		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s", input.Or(near), MachineTypesKey)
 	default:
-		p.Invalid(path, machineType, "is not a known machine type; write a predefined one that is not shared-core, like n2-standard-8 or a2-highgpu-8g, or describe it in %s", MachineTypesKey)
+		p.Invalid(path, machineType, "is not a known machine type; write a predefined or custom one that is not shared-core, like n2-standard-8 or n2-custom-8-32768, or describe it in %s", MachineTypesKey)
 	}
 	return m, ok
 }
 
-// CheckAll checks all descriptions. The path is of the object that contains them.
-func (t Machines) CheckAll(p *input.Problems, path *field.Path) {
-	for _, name := range slices.Sorted(maps.Keys(t)) {
-		t[name].check(p, path.Key(name), name)
+// checkMachineTypes checks all descriptions.
+func (s *Stack) checkMachineTypes(p *input.Problems) {
+	for name, t := range s.MachineTypes {
+		t.check(p, field.NewPath(MachineTypesKey).Key(name), name)
 	}
 }
 
-// mostPrice exceeds the hourly price of any machine in dollars.
-const mostPrice = 100_000
-
-// mostHours exceeds the lifetime of any machine.
-const mostHours = 1_000_000
+// mostPrice and mostHours exceed the hourly price in dollars and the lifetime of any machine.
+const mostPrice, mostHours = 100_000, 1_000_000
 
 func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
 	_, known := gcp.Lookup(name)
 	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
 	case known && shaped:
-		p.Forbidden(path, "%s is in the catalogue; remove cpus, memory, and gpu", name)
+		p.Forbidden(path, "the program knows the shape of %s; remove cpus, memory, and gpu", name)
 	case !known:
-		t.checkShape(p, path, name)
+		t.checkShape(p, path)
 	}
 	for _, number := range []struct {
 		field       string
@@ -134,8 +118,8 @@ func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
 	}
 }
 
-// checkShape checks the shape of a machine type that is not in the catalogue.
-func (t MachineType) checkShape(p *input.Problems, path *field.Path, name string) {
+// checkShape checks the shape of a machine type that the program does not know.
+func (t MachineType) checkShape(p *input.Problems, path *field.Path) {
 	if t.CPUs == 0 {
 		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
 	} else {
@@ -149,107 +133,52 @@ func (t MachineType) checkShape(p *input.Problems, path *field.Path, name string
 	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
 		p.Invalid(path.Child("memory"), t.Memory, "must be from 1Gi to 1Pi; memory is in bytes, so write a unit")
 	}
-	t.checkCustom(p, path, name)
-	if t.GPU == nil {
-		return
-	}
-	if t.GPU.Type == "" {
-		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
-	}
-	input.Range(p, path.Child("gpu", "count"), t.GPU.Count, 1, 64, "")
-}
-
-// checkCustom checks a custom machine type by the rules of Compute Engine, and against its name.
-func (t MachineType) checkCustom(p *input.Problems, path *field.Path, name string) {
-	custom, is := gcp.ParseCustom(name)
-	memory, _ := input.ParseQuantity(t.Memory)
-	switch err := gcp.CheckCustom(name); {
-	case err != nil:
-		p.Forbidden(path, "%s (Compute Engine, \"Create a VM with a custom machine type\"); write another type", err)
-	case is && (custom.CPUs != t.CPUs || custom.MemoryMiB != memory.Value()/capacity.MiB):
-		p.Forbidden(path, "is a custom machine of %d vCPUs and %dMi by its name, but has %d vCPUs and %s here; write cpus: %d and memory: %dMi, or correct the name", custom.CPUs, custom.MemoryMiB, t.CPUs, t.Memory, custom.CPUs, custom.MemoryMiB)
+	if t.GPU != nil {
+		if t.GPU.Type == "" {
+			p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
+		}
+		input.Range(p, path.Child("gpu", "count"), t.GPU.Count, 1, 64, "")
 	}
 }
 
-// AllocatableGPUs returns the number of nvidia.com/gpu that a node offers.
+// AllocatableGPUs returns the number of nvidia.com/gpu that a node offers. An invalid partition does
+// not count.
 func (g GPU) AllocatableGPUs() int64 {
-	return int64(g.Count) * g.SharesEach()
+	return int64(g.Count) * max(1, int64(gcp.Partitions(g.Type, g.Partition)))
 }
 
-// SharesEach returns the number of nvidia.com/gpu that one GPU counts as. It ignores an
-// invalid partition or sharing.
-func (g GPU) SharesEach() int64 {
-	shares := max(1, int64(gcp.Partitions(g.Type, g.Partition)))
-	if g.Sharing != nil {
-		shares *= int64(min(max(1, g.Sharing.MaxClients), mostClients))
-	}
-	return shares
-}
-
-// checkGPU checks that the machine type of a pool includes or supports its GPUs.
+// checkGPU checks that the machine type of a pool includes or supports its GPUs, and that they can be
+// partitioned.
 func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
-	if pool.GPU != nil {
-		checkPartition(p, path.Child("partition"), *pool.GPU)
-		checkSharing(p, path.Child("sharing"), pool.GPU.Sharing)
-	}
-	switch {
-	case pool.GPU == nil:
-	case m.GPUs > 0:
-		if pool.GPU.Type != m.GPUType {
-			p.Invalid(path.Child("type"), pool.GPU.Type, "%s includes %s; write that, or choose another machine type", m.Type, m.GPUType)
-		}
-		if pool.GPU.Count != m.GPUs {
-			p.Invalid(path.Child("count"), pool.GPU.Count, "%s includes %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
-		}
-	case m.TakesGPUs():
-		checkAttachedGPU(p, path, *pool.GPU, m)
-	default:
-		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of %s", m.Type, input.Or(gcp.GPUFamilies()))
-	}
-}
-
-func checkAttachedGPU(p *input.Problems, path *field.Path, gpu GPU, m gcp.Machine) {
-	if !input.OneOf(p, path.Child("type"), gpu.Type, gcp.AttachableGPUTypes()...) {
+	gpu := pool.GPU
+	if gpu == nil {
 		return
 	}
-	counts := m.AttachableCounts(gpu.Type)
-	if slices.Contains(counts, gpu.Count) {
-		return
-	}
-	if len(counts) == 0 {
-		p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to a machine with as many vCPUs as %s; choose a smaller machine type", m.Type)
-		return
-	}
-	p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
-}
-
-// checkPartition checks that a GPU can be partitioned by a size.
-func checkPartition(p *input.Problems, path *field.Path, gpu GPU) {
-	sizes := gcp.PartitionSizes(gpu.Type)
-	switch {
+	switch sizes := gcp.PartitionSizes(gpu.Type); {
 	case gpu.Partition == "" || slices.Contains(sizes, gpu.Partition):
 	case len(sizes) == 0:
-		p.Invalid(path, gpu.Partition, "requires a GPU that can be partitioned, and %s cannot; remove it, or choose an A100, H100, or H200", gpu.Type)
+		p.Invalid(path.Child("partition"), gpu.Partition, "requires a GPU that can be partitioned, and %s cannot; remove it, or choose an A100, H100, or H200", gpu.Type)
 	default:
-		p.Invalid(path, gpu.Partition, "is not a partition size of %s; write %s", gpu.Type, input.Or(sizes))
+		p.Invalid(path.Child("partition"), gpu.Partition, "is not a partition size of %s; write %s", gpu.Type, input.Or(sizes))
 	}
-}
-
-// mostClients is the number of containers that can share a GPU (GKE, "About GPU sharing
-// strategies in GKE").
-const mostClients = 48
-
-func checkSharing(p *input.Problems, path *field.Path, s *Sharing) {
-	if s != nil {
-		input.Range(p, path.Child("maxClients"), s.MaxClients, 2, mostClients, "; remove sharing to give each GPU to one container")
-	}
-}
-
-// checkStrategy refuses MPS, which requires hostIPC, in a cluster that the stack creates
-// (GKE, "Share GPUs with multiple workloads using NVIDIA MPS").
-func checkStrategy(p *input.Problems, path *field.Path, gpu *GPU) {
-	if gpu != nil && gpu.Sharing != nil && gpu.Sharing.Strategy == "MPS" {
-		p.Invalid(path, gpu.Sharing.Strategy, "is only for an existing cluster, because pods need hostIPC for GKE's MPS, which the policies of the stack refuse; write TIME_SHARING, or divide the GPUs with partition")
+	switch {
+	case m.GPUs > 0:
+		if gpu.Type != m.GPUType {
+			p.Invalid(path.Child("type"), gpu.Type, "%s includes %s; write that, or choose another machine type", m.Type, m.GPUType)
+		}
+		if gpu.Count != m.GPUs {
+			p.Invalid(path.Child("count"), gpu.Count, "%s includes %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
+		}
+	case !m.TakesGPUs():
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of %s", m.Type, input.Or(gcp.GPUFamilies()))
+	case input.OneOf(p, path.Child("type"), gpu.Type, gcp.AttachableGPUTypes()...):
+		switch counts := m.AttachableCounts(gpu.Type); {
+		case slices.Contains(counts, gpu.Count):
+		case len(counts) == 0:
+			p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to a machine with as many vCPUs as %s; choose a smaller machine type", m.Type)
+		default:
+			p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
+		}
 	}
 }
 
@@ -279,17 +208,20 @@ type NVIDIADriver struct {
 
 // ubuntuDrivers are the versions that the installer for Ubuntu supports
 // (GoogleCloudPlatform/container-engine-accelerators,
-// nvidia-driver-installer/ubuntu, daemonset-preloaded-R*.yaml).
+// nvidia-driver-installer/ubuntu, daemonset-preloaded-R*.yaml), without 525.105.17, which GKE 1.31
+// and later cannot load.
 var ubuntuDrivers = []string{"535.161.07", "550.90.12", "570.124.06", "580.65.06"}
 
-// oldUbuntuDriver is a version that the installer has a manifest for, but GKE 1.31 and later
-// cannot load.
-const oldUbuntuDriver = "525.105.17"
+// resolve fills in the version of the driver.
+func (d *NVIDIADriver) resolve() {
+	if d.Installer == InstallerManaged && d.Version == "" {
+		d.Version = "DEFAULT"
+	}
+}
 
-// checkPools checks the driver, and that it works on all GPU pools. The paths are of the driver
-// and of the list of pools.
-func (d NVIDIADriver) Check(p *input.Problems, path, poolsPath *field.Path, pools []Pool) {
-	version := path.Child("version")
+// checkDriver checks the driver, and that it works on the images of all GPU pools.
+func (s *Stack) checkDriver(p *input.Problems) {
+	d, version := s.NVIDIADriver, field.NewPath(nvidiaDriverKey, "version")
 	image, reason := gcp.ImageCOS, "the installer "+string(d.Installer)
 	switch d.Installer {
 	case InstallerManaged:
@@ -298,14 +230,10 @@ func (d NVIDIADriver) Check(p *input.Problems, path, poolsPath *field.Path, pool
 		}
 		reason = "nvidiaDriver.version LATEST"
 	case InstallerUbuntu:
-		switch d.Version {
-		case "":
-		case oldUbuntuDriver:
-			p.Invalid(version, d.Version, "does not work on GKE 1.31 and later; write %s", input.Or(ubuntuDrivers))
-		default:
+		image = gcp.ImageUbuntu
+		if d.Version != "" {
 			input.OneOf(p, version, d.Version, ubuntuDrivers...)
 		}
-		image = gcp.ImageUbuntu
 	case InstallerCOS:
 		if d.Version != "" {
 			p.Forbidden(version, "with the installer cos-daemonset, the node image determines the version; remove %q", d.Version)
@@ -313,25 +241,15 @@ func (d NVIDIADriver) Check(p *input.Problems, path, poolsPath *field.Path, pool
 	default:
 		return // reported by the enumeration
 	}
-	for i, pool := range pools {
-		if pool.GPU != nil {
-			d.checkPool(p, poolsPath.Index(i), pool, image, reason)
+	for i, pool := range s.NodePools {
+		at := field.NewPath(nodePoolsKey).Index(i)
+		if pool.GPU != nil && pool.ImageType != image && (pool.ImageType == gcp.ImageCOS || pool.ImageType == gcp.ImageUbuntu) {
+			p.Invalid(at.Child("imageType"), pool.ImageType,
+				"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
 		}
-	}
-}
-
-// checkPool checks that the driver, which works only on one node image, works on a GPU pool.
-func (d NVIDIADriver) checkPool(p *input.Problems, path *field.Path, pool Pool, image, reason string) {
-	if pool.ImageType != image && (pool.ImageType == gcp.ImageCOS || pool.ImageType == gcp.ImageUbuntu) {
-		p.Invalid(path.Child("imageType"), pool.ImageType,
-			"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
-	}
-	if d.Installer != InstallerManaged && pool.SecureBoot != nil && *pool.SecureBoot {
-		p.Invalid(path.Child("secureBoot"), true,
-			"refuses the NVIDIA driver of the installer %s, which is not signed; remove it, or choose the installer %s", d.Installer, InstallerManaged)
-	}
-	if d.Installer == InstallerUbuntu && pool.GPU.Partition != "" {
-		p.Invalid(path.Child("gpu", "partition"), pool.GPU.Partition,
-			"is not made by the installer %s; remove it, or choose the installer %s or %s", InstallerUbuntu, InstallerManaged, InstallerCOS)
+		if pool.GPU != nil && pool.GPU.Partition != "" && d.Installer == InstallerUbuntu {
+			p.Invalid(at.Child("gpu", "partition"), pool.GPU.Partition,
+				"is not made by the installer %s; remove it, or choose the installer %s or %s", InstallerUbuntu, InstallerManaged, InstallerCOS)
+		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 var at = field.NewPath("persia:pedl")
 
 // ofOneZone is a stack whose node pools have one zone.
-var ofOneZone = &Stack{Cluster: Cluster{Name: "persia", Zones: []string{"us-central1-a"}, CSIDrivers: CSIDrivers{true, true, true},
+var ofOneZone = &Stack{Cluster: Cluster{Name: "persia", Zones: []string{"us-central1-a"},
 	SystemPool: SystemPool{MachineType: "e2-standard-4", Nodes: 1}}}
 
 // pedlLoad decodes, resolves and checks a platform.

@@ -37,8 +37,8 @@ func (s *Stack) Plan() capacity.Plan {
 	plan.NoRegion = s.region() == ""
 	plan.Trainings = s.trainings(plan.Pools)
 	if s.Cluster.Existing == nil {
-		plan.Quotas = capacity.Quotas(s.Cluster.Region, s.Cluster.PrivateNodes, usage, s.createdDisks())
-		plan.Ranges = s.Cluster.Network.Ranges(s.addresses())
+		plan.Quotas = capacity.Quotas(s.Cluster.Region, usage, s.createdDisks())
+		plan.Ranges = s.Cluster.Network.ranges(s.addresses())
 	}
 	return plan
 }
@@ -49,7 +49,7 @@ func (s *Stack) upgrade(p Pool) capacity.Upgrade {
 	if s.Cluster.Existing != nil {
 		return capacity.Upgrade{}
 	}
-	upgrade := capacity.Upgrade{Additional: p.UpgradeNodes(), Unavailable: p.UpgradeUnavailable(), Rounds: p.Rounds()}
+	upgrade := capacity.Upgrade{Additional: *p.Upgrade.MaxSurge, Unavailable: *p.Upgrade.MaxUnavailable, Rounds: p.Rounds()}
 	for i := range s.Jobs {
 		here := func(role NamedRole) bool { return role.NodePool == p.Name && role.Replicas > 0 }
 		if !s.Jobs[i].Suspend && slices.ContainsFunc(s.Jobs[i].Roles(), here) {

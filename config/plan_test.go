@@ -139,10 +139,6 @@ func TestPlanOfUpgrades(t *testing.T) {
 			"system": {Additional: 1, Rounds: 2}, "training": none(2), "loaders": none(4),
 			"ps": {Additional: 1, Rounds: 1, Jobs: []string{"train"}},
 		}, "M1_CPUS 320, N2_CPUS 128"},
-		"blue-green": {edits{"persia:nodePools[1].upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 2}}, map[string]capacity.Upgrade{
-			"system": {Additional: 1, Rounds: 2}, "training": none(2), "ps": none(1),
-			"loaders": {Additional: 4, Rounds: 2, Jobs: []string{"train"}},
-		}, "M1_CPUS 160, N2_CPUS 256"},
 		"a suspended job": {edits{"persia:jobs[0].suspend": true}, map[string]capacity.Upgrade{
 			"system": {Additional: 1, Rounds: 2}, "training": {Unavailable: 1, Rounds: 2},
 			"loaders": {Unavailable: 1, Rounds: 4}, "ps": {Unavailable: 1, Rounds: 1},

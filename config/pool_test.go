@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -33,24 +32,18 @@ func TestPoolRefused(t *testing.T) {
 			"persia:nodePools[1].autoscaling", []string{"cannot be combined with nodes, which is 4", "either"}},
 		{"neither nodes nor autoscaling", edits{"persia:nodePools[1].autoscaling": nil},
 			"persia:nodePools[1].nodes", []string{"Required", "or autoscaling"}},
-		{"nodes negative", edits{"persia:nodePools[2].nodes": -1},
-			"persia:nodePools[2].nodes", []string{"-1", "at least 1"}},
 		{"spare nodes negative", edits{"persia:nodePools[2].spareNodes": -1},
 			"persia:nodePools[2].spareNodes", []string{"-1", "must not be negative"}},
 		{"nodes zero", edits{"persia:nodePools[2].nodes": 0},
 			"persia:nodePools[2].nodes", []string{"0", "remove the pool"}},
-		{"more nodes than GKE takes", edits{"persia:nodePools[1].autoscaling.maxNodes": 15001},
-			"persia:nodePools[1].autoscaling.maxNodes", []string{"15001", "at most 15000"}},
 		{"nodes uneven", edits{"persia:nodePools[0].zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"}, "persia:nodePools[0].nodes": 8},
 			"persia:nodePools[0].nodes", []string{"8", "3 zones", "write 6 or 9"}},
 		{"fewer nodes than zones", edits{"persia:nodePools[0].zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"}},
 			"persia:nodePools[0].nodes", []string{"2", "3 zones", "write 3, or use fewer zones"}},
 		{"autoscaling from below zero", edits{"persia:nodePools[1].autoscaling.minNodes": -1},
-			"persia:nodePools[1].autoscaling.minNodes", []string{"-1", "at least 0"}},
+			"persia:nodePools[1].autoscaling.minNodes", []string{"-1", "from 0"}},
 		{"autoscaling upside down", edits{"persia:nodePools[1].autoscaling.minNodes": 5},
 			"persia:nodePools[1].autoscaling.maxNodes", []string{"4", "minNodes, which is 5"}},
-		{"autoscaling to nothing", edits{"persia:nodePools[1].autoscaling.maxNodes": 0},
-			"persia:nodePools[1].autoscaling.maxNodes", []string{"0", "remove the pool"}},
 		{"GPU of another type", edits{"persia:nodePools[0].gpu.type": "nvidia-l4"},
 			"persia:nodePools[0].gpu.type", []string{"nvidia-l4", "includes nvidia-tesla-a100"}},
 		{"GPU count of another type", edits{"persia:nodePools[0].gpu.count": 4},
@@ -61,51 +54,29 @@ func TestPoolRefused(t *testing.T) {
 			"persia:nodePools[1].gpu.type", []string{"nvidia-l4", "nvidia-tesla-t4 or nvidia-tesla-v100"}},
 		{"GPU count that N1 does not take", edits{"persia:nodePools[1].machineType": "n1-highmem-32", "persia:nodePools[1].gpu": edits{"type": "nvidia-tesla-v100", "count": 2}},
 			"persia:nodePools[1].gpu.count", []string{"2", "supports 4 or 8"}},
-		{"GPU without a type", edits{"persia:nodePools[1].machineType": "n1-highmem-32", "persia:nodePools[1].gpu": edits{"count": 2}},
-			"persia:nodePools[1].gpu.type", []string{"Required", "nvidia-tesla-t4"}},
-		{"image type unknown", edits{"persia:nodePools[2].imageType": "COS"},
-			"persia:nodePools[2].imageType", []string{`"COS"`, "COS_CONTAINERD or UBUNTU_CONTAINERD"}},
-		{"disk type unknown", edits{"persia:nodePools[2].disk.type": "ssd"},
-			"persia:nodePools[2].disk.type", []string{`"ssd"`, "pd-ssd"}},
 		{"disk type that the machine does not take", edits{"persia:nodePools[1].disk.type": "hyperdisk-balanced"},
 			"persia:nodePools[1].disk.type", []string{"not supported by n2-highmem-32", "pd-balanced"}},
 		{"disk too small", edits{"persia:nodePools[1].disk.sizeGb": 5},
 			"persia:nodePools[1].disk.sizeGb", []string{"5", "from 12, the size of the node image, to 65536"}},
-		{"label key invalid", edits{"persia:nodePools[1].labels": edits{"a b": "c"}},
-			"persia:nodePools[1].labels[a b]", []string{`"a b"`, "alphanumeric"}},
-		{"label value invalid", edits{"persia:nodePools[1].labels.team": "a b"},
-			"persia:nodePools[1].labels[team]", []string{`"a b"`, "a valid label"}},
 		{"label of GKE", edits{"persia:nodePools[1].labels": edits{"cloud.google.com/team": "a"}},
 			"persia:nodePools[1].labels[cloud.google.com/team]", []string{"google.com", "your own prefix"}},
-		{"taint without a key", edits{"persia:nodePools[1].taints[0].key": ""},
-			"persia:nodePools[1].taints[0].key", []string{"Required"}},
-		{"taint effect unknown", edits{"persia:nodePools[1].taints[0].effect": "NO_SCHEDULE"},
-			"persia:nodePools[1].taints[0].effect", []string{"NO_SCHEDULE", "NoSchedule, PreferNoSchedule or NoExecute"}},
-		{"taint value invalid", edits{"persia:nodePools[1].taints[0].value": "a b"},
-			"persia:nodePools[1].taints[0].value", []string{`"a b"`, "a valid label"}},
 		{"taint twice", edits{"persia:nodePools[1].taints[1]": edits{"key": "dedicated", "value": "x", "effect": "NoSchedule"}},
 			"persia:nodePools[1].taints[1]", []string{"dedicated:NoSchedule", "taints[0]"}},
 		{"taint of GKE", edits{"persia:nodePools[0].taints": []any{edits{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}}},
 			"persia:nodePools[0].taints[0].key", []string{"nvidia.com/gpu", "is set by GKE on every GPU pool", "remove the taint"}},
 
 		// NVIDIA driver.
-		{"installer unknown", edits{"persia:nvidiaDriver.installer": "ubuntu"},
-			"persia:nvidiaDriver.installer", []string{`"ubuntu"`, "ubuntu-daemonset"}},
 		{"managed with a number", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "550.90.12"}},
 			"persia:nvidiaDriver.version", []string{"550.90.12", "DEFAULT or LATEST"}},
 		{"Ubuntu with an unknown version", edits{"persia:nvidiaDriver.version": "550.90.07"},
 			"persia:nvidiaDriver.version", []string{"550.90.07", "550.90.12"}},
-		{"Ubuntu with a version that GKE no longer loads", edits{"persia:nvidiaDriver.version": "525.105.17"},
-			"persia:nvidiaDriver.version", []string{"525.105.17", "does not work on GKE 1.31", "write 535.161.07, 550.90.12, 570.124.06 or 580.65.06"}},
 		{"COS with a version", edits{"persia:nvidiaDriver": edits{"installer": "cos-daemonset", "version": "550.90.12"}},
 			"persia:nvidiaDriver.version", []string{"image determines", `remove "550.90.12"`}},
 		{"Ubuntu installer on COS", edits{"persia:nodePools[0].imageType": "COS_CONTAINERD"},
 			"persia:nodePools[0].imageType", []string{"COS_CONTAINERD", "ubuntu-daemonset", "write UBUNTU_CONTAINERD"}},
-		{"COS installer on Ubuntu", edits{"persia:nvidiaDriver.installer": "cos-daemonset", "persia:nodePools[0].imageType": "UBUNTU_CONTAINERD"},
-			"persia:nodePools[0].imageType", []string{"UBUNTU_CONTAINERD", "cos-daemonset", "write COS_CONTAINERD"}},
 		{"LATEST on Ubuntu", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}, "persia:nodePools[0].imageType": "UBUNTU_CONTAINERD"},
 			"persia:nodePools[0].imageType", []string{"LATEST", "write COS_CONTAINERD"}},
-	}, "more nodes than GKE takes", "pool name twice")
+	}, "pool name twice")
 }
 
 // TestDescribedMachineRefused checks the messages for mistakes in machine types.
@@ -124,6 +95,7 @@ func TestDescribedMachineRefused(t *testing.T) {
 		{"too many vCPUs", edits{"x9-standard-8": edits{"cpus": 80000, "memory": "1Ti"}}, "[x9-standard-8].cpus", "from 1 to 4096"},
 		{"GPU without a type", edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"count": 1}}}, "[x9-standard-8].gpu.type", "accelerator type"},
 		{"GPU without a count", edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9"}}}, "[x9-standard-8].gpu.count", "from 1 to 64"},
+		{"shape of a custom type", edits{"n2-custom-8-32768": edits{"cpus": 8, "memory": "32Gi"}}, "[n2-custom-8-32768]", "the program knows the shape"},
 		{"negative price", edits{"n2-standard-8": edits{"hourlyPrice": -1}}, "[n2-standard-8].hourlyPrice", "more than 0"},
 		{"price in quotes", edits{"n2-standard-8": edits{"spotHourlyPrice": "0.5"}}, "[n2-standard-8].spotHourlyPrice", "a number, without quotes"},
 	} {
@@ -176,8 +148,6 @@ func queuedPool(settings edits) edits {
 	return pool
 }
 
-var blueGreenUpgrade = edits{"strategy": "BLUE_GREEN"}
-
 func TestNodePoolsRefused(t *testing.T) {
 	testkit.Refused(t, []testkit.Refusal{
 		// Provisioning.
@@ -197,71 +167,37 @@ func TestNodePoolsRefused(t *testing.T) {
 			sparePool + ".autoscaling.locationPolicy", []string{"BALANCED", "cannot be combined with queuedProvisioning", "write ANY"}},
 		{"queued provisioning and compact placement", spare(queuedPool(edits{"compactPlacement": true})),
 			sparePool + ".compactPlacement", []string{"cannot be combined with queuedProvisioning", "remove one"}},
-		{"queued provisioning and blue-green upgrades", spare(queuedPool(edits{"upgrade": blueGreenUpgrade})),
-			sparePool + ".upgrade.strategy", []string{"BLUE_GREEN", "cannot be combined with queuedProvisioning", "write SURGE"}},
 		{"role on a pool of queued provisioning", with(spare(queuedPool(nil)), edits{"persia:jobs[0].dataloader.nodePool": "spare"}),
 			"persia:jobs[0].dataloader.nodePool", []string{`"spare"`, "ProvisioningRequest", "another pool"}},
-		{"NATS on a pool of queued provisioning", with(spare(queuedPool(nil)), edits{"persia:nats.nodePool": "spare"}),
-			"persia:nats.nodePool", []string{`"spare"`, "ProvisioningRequest", "another pool"}},
 		{"compact placement over zones", spare(edits{"compactPlacement": true, "zones": []any{"us-central1-a", "us-central1-b"}}),
 			sparePool + ".compactPlacement", []string{"one zone", "us-central1-a and us-central1-b", "write one zone"}},
 		{"compact placement without zones", spare(edits{"compactPlacement": true, "nodes": 3}).And(edits{"persia:cluster.zones": nil, "persia:nodePools[0].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
 			sparePool + ".compactPlacement", []string{"requires a single zone", "GKE chooses three zones", "write one"}},
-		{"compact placement and blue-green upgrades", spare(edits{"compactPlacement": true, "upgrade": blueGreenUpgrade}),
-			sparePool + ".upgrade.strategy", []string{"BLUE_GREEN", "cannot be combined with compactPlacement", "write SURGE"}},
 		{"compact placement of a series without", spare(edits{"compactPlacement": true, "machineType": "e2-standard-8"}),
 			sparePool + ".compactPlacement", []string{"e2-standard-8", "is not supported by the series", "c2"}},
-		{"compact placement of too many nodes", spare(edits{"compactPlacement": true, "nodes": 1501}),
-			sparePool + ".compactPlacement", []string{"at most 1500 nodes", "up to 1501", "use fewer nodes"}},
 		{"reservation as a URL", spare(edits{"reservation": "https://compute.googleapis.com/r"}),
 			sparePool + ".reservation", []string{"https://", "the name of a reservation", "projects/P/reservations/R"}},
 		{"block of a reservation without its name", spare(edits{"reservation": "training/reservationBlocks/"}),
 			sparePool + ".reservation", []string{"training/reservationBlocks/", "/reservationBlocks/B"}},
-		{"reservation of a zone", spare(edits{"reservation": "projects/my-project/zones/us-central1-a/reservations/r"}),
-			sparePool + ".reservation", []string{"projects/P/reservations/R"}},
-		{"location policy unknown", edits{"persia:nodePools[1].autoscaling.locationPolicy": "any"},
-			"persia:nodePools[1].autoscaling.locationPolicy", []string{`"any"`, "ANY or BALANCED"}},
 
 		// GPUs.
 		{"partition that the GPU has not", spareGPUs(gpu(edits{"partition": "1g.10gb"})),
 			sparePool + ".gpu.partition", []string{"1g.10gb", "nvidia-tesla-a100", "1g.5gb, 2g.10gb, 3g.20gb or 7g.40gb"}},
 		{"partition of a GPU that is whole", spareGPUs(edits{"machineType": "g2-standard-8", "gpu": edits{"type": "nvidia-l4", "count": 1, "partition": "1g.5gb"}}),
 			sparePool + ".gpu.partition", []string{"1g.5gb", "nvidia-l4 cannot", "remove it"}},
-		{"partition of an attached GPU", spareGPUs(edits{"machineType": "n1-standard-8", "gpu": edits{"type": "nvidia-tesla-v100", "count": 1, "partition": "1g.5gb"}}),
-			sparePool + ".gpu.partition", []string{"1g.5gb", "nvidia-tesla-v100 cannot"}},
 		{"partition that Ubuntu's installer does not make", edits{"persia:nodePools[0].gpu.partition": "7g.40gb"},
 			"persia:nodePools[0].gpu.partition", []string{"7g.40gb", "ubuntu-daemonset", "managed or cos-daemonset"}},
-		{"sharing strategy unknown", spareGPUs(gpu(edits{"sharing": edits{"strategy": "time-sharing", "maxClients": 2}})),
-			sparePool + ".gpu.sharing.strategy", []string{"time-sharing", "TIME_SHARING or MPS"}},
-		{"sharing that needs the IPC of the node", spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 2}})),
-			sparePool + ".gpu.sharing.strategy", []string{`"MPS"`, "only for an existing cluster", "hostIPC", "write TIME_SHARING"}},
-		{"sharing with nobody", spareGPUs(gpu(edits{"sharing": edits{"strategy": "TIME_SHARING", "maxClients": 1}})),
-			sparePool + ".gpu.sharing.maxClients", []string{"1", "from 2 to 48", "remove sharing"}},
-		{"sharing with too many", spareGPUs(gpu(edits{"sharing": edits{"strategy": "TIME_SHARING", "maxClients": 49}})),
-			sparePool + ".gpu.sharing.maxClients", []string{"49", "from 2 to 48"}},
-		{"role that asks for several places on shared GPUs", edits{"persia:nodePools[0].gpu.sharing": edits{"strategy": "TIME_SHARING", "maxClients": 2}},
-			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{`"8"`, "shared", "request 1", "remove sharing"}},
 		{"role that asks for more partitions than a node has", edits{
 			"persia:nvidiaDriver.installer":            "managed",
 			"persia:nodePools[0].gpu.partition":        "3g.20gb",
 			"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 17}},
 			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{`"17"`, `pool "training" has 16`}},
-		{"secure boot under a driver that is not signed", edits{"persia:nodePools[0].secureBoot": true},
-			"persia:nodePools[0].secureBoot", []string{"ubuntu-daemonset", "not signed", "the installer managed"}},
-		{"secure boot under the driver of COS' installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset", "persia:nodePools[0].secureBoot": true},
-			"persia:nodePools[0].secureBoot", []string{"cos-daemonset", "not signed"}},
 		{"fast socket without GPUs", spare(edits{"fastSocket": true}),
 			sparePool + ".fastSocket", []string{"only for GPU pools", "remove it"}},
-		{"fast socket without gvnic", spareGPUs(edits{"fastSocket": true, "gvnic": false}),
-			sparePool + ".fastSocket", []string{"requires gvnic", "remove one of them"}},
 		{"fast socket on Ubuntu", spareGPUs(edits{"fastSocket": true, "imageType": "UBUNTU_CONTAINERD"}),
 			sparePool + ".fastSocket", []string{"COS_CONTAINERD", "UBUNTU_CONTAINERD", "remove it"}},
 
 		// Machines.
-		{"gvnic on Ubuntu", spare(edits{"imageType": "UBUNTU_CONTAINERD", "gvnic": true}),
-			sparePool + ".gvnic", []string{"requires the image COS_CONTAINERD", "the pool has UBUNTU_CONTAINERD", "remove it"}},
-		{"gvnic on a memory-optimized machine", spare(edits{"machineType": "m2-ultramem-208", "gvnic": true}),
-			sparePool + ".gvnic", []string{"m2-ultramem-208", "is not supported by GKE", "remove it"}},
 		{"Ubuntu on a machine with gvnic only", spare(edits{"machineType": "c3-standard-44", "imageType": "UBUNTU_CONTAINERD"}),
 			sparePool + ".imageType", []string{"c3-standard-44", "whose only network interface is gVNIC", "COS_CONTAINERD"}},
 		{"a standard disk on a newer machine", spare(edits{"machineType": "c3-standard-44", "disk": edits{"type": "pd-standard"}}),
@@ -272,50 +208,28 @@ func TestNodePoolsRefused(t *testing.T) {
 			sparePool + ".localSsdCount", []string{"Required", "c3-standard-8-lssd", "replace the pool"}},
 		{"the program's own label", spare(edits{"labels": edits{"persia.com/node-pool": "mine"}}),
 			sparePool + `.labels[persia.com/node-pool]`, []string{"set on every node by the program", "remove it"}},
-		{"gvnic off where there is nothing else", spare(edits{"machineType": "c3-standard-44", "gvnic": false}),
-			sparePool + ".gvnic", []string{"c3-standard-44", "no other network interface", "remove it"}},
 		{"local SSDs of a series without", spare(edits{"machineType": "e2-standard-8", "localSsdCount": 1}),
 			sparePool + ".localSsdCount", []string{"e2-standard-8", "is not supported by", "another machine type"}},
 		{"number of local SSDs that the machine does not take", spare(edits{"localSsdCount": 2}),
 			sparePool + ".localSsdCount", []string{"2", "n2-standard-32 supports 4, 8, 16 or 24"}},
 		{"local SSDs negative", spare(edits{"localSsdCount": -1}),
 			sparePool + ".localSsdCount", []string{"-1", "at least 1"}},
-		{"too few pods a node", spare(edits{"maxPodsPerNode": 7}),
-			sparePool + ".maxPodsPerNode", []string{"7", "from 8 to 256"}},
 		{"too many pods a node", spare(edits{"maxPodsPerNode": 257}),
 			sparePool + ".maxPodsPerNode", []string{"257", "from 8 to 256", "omit it"}},
 
 		// Upgrades.
-		{"upgrade strategy unknown", spare(edits{"upgrade": edits{"strategy": "surge"}}),
-			sparePool + ".upgrade.strategy", []string{`"surge"`, "SURGE or BLUE_GREEN"}},
-		{"surge of blue-green", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "maxSurge": 1}}),
-			sparePool + ".upgrade.maxSurge", []string{"applies only to the strategy SURGE", "remove it"}},
-		{"unavailable nodes of blue-green", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "maxUnavailable": 1}}),
-			sparePool + ".upgrade.maxUnavailable", []string{"applies only to the strategy SURGE"}},
-		{"batches of surge", spare(edits{"upgrade": edits{"batchNodes": 2}}),
-			sparePool + ".upgrade.batchNodes", []string{"applies only to the strategy BLUE_GREEN"}},
-		{"soaking of surge", spare(edits{"upgrade": edits{"soakSeconds": 60}}),
-			sparePool + ".upgrade.soakSeconds", []string{"applies only to the strategy BLUE_GREEN"}},
 		{"upgrade of no node", spare(edits{"upgrade": edits{"maxSurge": 0, "maxUnavailable": 0}}),
 			sparePool + ".upgrade.maxUnavailable", []string{"maxSurge is also 0", "at least 1"}},
-		{"surge negative", spare(edits{"upgrade": edits{"maxSurge": -1}}),
-			sparePool + ".upgrade.maxSurge", []string{"-1", "from 0 to 20"}},
 		{"unavailable nodes negative", spare(edits{"upgrade": edits{"maxUnavailable": -1}}),
 			sparePool + ".upgrade.maxUnavailable", []string{"-1", "from 0 to 20"}},
 		{"too many nodes at once", spare(edits{"upgrade": edits{"maxSurge": 15, "maxUnavailable": 6}}),
 			sparePool + ".upgrade.maxUnavailable", []string{"makes 21 together with maxSurge", "at most 20"}},
-		{"batches negative", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": -1}}),
-			sparePool + ".upgrade.batchNodes", []string{"-1", "at least 1"}},
-		{"soaking for too long", spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "soakSeconds": 604801}}),
-			sparePool + ".upgrade.soakSeconds", []string{"604801", "seven days"}},
 
 		// Labels and taints that GKE or the program sets.
 		{"taint of spot by hand", spare(edits{"spot": true, "taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
 			sparePool + ".taints[0].key", []string{"gke-spot", "every spot pool", "remove the taint"}},
 		{"taint of queued provisioning by hand", spare(queuedPool(edits{"taints": []any{edits{"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}}})),
 			sparePool + ".taints[0].key", []string{"gke-queued", "by GKE", "remove the taint"}},
-		{"label of spot by hand", spare(edits{"spot": true, "labels": edits{"cloud.google.com/gke-spot": "true"}}),
-			sparePool + ".labels[cloud.google.com/gke-spot]", []string{"google.com", "reserved for GKE"}},
 	})
 }
 
@@ -324,33 +238,6 @@ func TestPoolWarned(t *testing.T) {
 	testkit.Warned(t, []testkit.Refusal{
 		{"boot disk of a data centre", spare(edits{"disk": edits{"sizeGb": 65536}}), sparePool + ".disk.sizeGb", []string{"65536 GB is the size of the boot disk of each node"}},
 	})
-	custom := func(cpus int, memory string) edits {
-		return edits{"persia:machineTypes": edits{"n2-custom-8-32768": edits{"cpus": cpus, "memory": memory}}}
-	}
-	customType := func(name string) edits { // as the name says
-		parts := strings.Split(strings.TrimSuffix(name, "-ext"), "-")
-		cpus, err := strconv.Atoi(parts[len(parts)-2])
-		require.NoError(t, err)
-		return edits{"persia:machineTypes": edits{name: edits{"cpus": cpus, "memory": parts[len(parts)-1] + "Mi"}}}
-	}
-	for _, name := range []string{"custom-1-1024", "custom-10-9216", "n2-custom-8-32768", "n2-custom-36-36864", "n2-custom-8-131072-ext", "n2d-custom-48-98304", "e2-custom-6-3072", "n4-custom-32-98304", "g2-custom-12-51200", "n9-custom-7-7168"} {
-		_, err := testkit.Load(t, customType(name))
-		require.NoError(t, err, name)
-	}
-	testkit.Refused(t, []testkit.Refusal{
-		{"custom machine with other vCPUs", custom(16, "32Gi"), "persia:machineTypes[n2-custom-8-32768]", []string{"8 vCPUs and 32768Mi by its name", "write cpus: 8"}},
-		{"custom machine with odd vCPUs", customType("n2-custom-7-7168"), "persia:machineTypes[n2-custom-7-7168]", []string{"vCPUs of N2 must be an even number to 32", "Create a VM with a custom machine type", "another type"}},
-		{"custom machine with too many vCPUs", customType("e2-custom-64-65536"), "persia:machineTypes[e2-custom-64-65536]", []string{"vCPUs of E2 must be an even number from 2 to 32"}},
-		{"custom machine with a step of memory", customType("n2-custom-8-32769"), "persia:machineTypes[n2-custom-8-32769]", []string{"multiple of 256Mi, and 32769Mi is not"}},
-		{"custom machine with little memory", customType("custom-8-2048"), "persia:machineTypes[custom-8-2048]", []string{"vCPU of N1 needs at least 0.9Gi", "has 0.25Gi"}},
-		{"custom machine with much memory", customType("n2d-custom-8-131072"), "persia:machineTypes[n2d-custom-8-131072]", []string{"at most 8Gi of memory, and has 16.00Gi", "append -ext"}},
-		{"custom machine extended beyond its series", customType("n2-custom-8-1048576-ext"), "persia:machineTypes[n2-custom-8-1048576-ext]", []string{"machines of N2 have at most 864Gi"}},
-		{"extended machine of a series without", customType("e2-custom-8-32768-ext"), "persia:machineTypes[e2-custom-8-32768-ext]", []string{"E2 has no extended memory (-ext)"}},
-		{"custom machine of a series without", customType("c3-custom-8-32768"), "persia:machineTypes[c3-custom-8-32768]", []string{"no custom machines of C3", "N1, N2, N2D, N4 and E2"}},
-		{"custom machine with other memory", custom(8, "64Gi"), "persia:machineTypes[n2-custom-8-32768]", []string{"64Gi here", "memory: 32768Mi"}},
-	})
-	_, err := testkit.Load(t, custom(8, "32Gi"))
-	require.NoError(t, err)
 }
 
 func TestNodePoolsAccepted(t *testing.T) {
@@ -363,19 +250,12 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"block of another project's":     spareGPUs(edits{"reservation": "projects/other-project/reservations/a100/reservationBlocks/block-1"}),
 		"compact placement":              spareGPUs(edits{"compactPlacement": true, "fastSocket": true}),
 		"fixed local SSDs":               spareGPUs(edits{"machineType": "a3-highgpu-8g", "gpu": edits{"type": "nvidia-h100-80gb", "count": 8}, "localSsdCount": 16}),
-		"partitions that are shared":     spareGPUs(gpu(edits{"partition": "3g.20gb", "sharing": edits{"strategy": "TIME_SHARING", "maxClients": 48}})),
-		"MPS of an existing pool": with(spareGPUs(gpu(edits{"sharing": edits{"strategy": "MPS", "maxClients": 4}})), edits{
-			"persia:project": nil, "persia:nodePools[1].labels": nil,
-			"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c", "systemPool": "loaders"}}}),
-		"fewer addresses":                  spare(edits{"maxPodsPerNode": 8}),
-		"twenty nodes at once":             spare(edits{"upgrade": edits{"maxSurge": 20}}),
-		"blue-green":                       spare(edits{"upgrade": edits{"strategy": "BLUE_GREEN", "batchNodes": 3, "soakSeconds": 604800}}),
-		"taint of spot on another pool":    spare(edits{"taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
-		"secure boot off":                  spareGPUs(edits{"secureBoot": false}),
-		"a machine of no known type":       with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
-		"role on partitions":               with(partitionedGPUs("1g.5gb", nil), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}}),
-		"role on shared GPUs":              with(partitionedGPUs("", edits{"strategy": "TIME_SHARING", "maxClients": 4}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
-		"shared GPUs, one of each replica": with(partitionedGPUs("7g.40gb", edits{"strategy": "TIME_SHARING", "maxClients": 2}), edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 1}}),
+		"custom machines":                spare(edits{"machineType": "n2-custom-36-36864"}),
+		"fewer addresses":                spare(edits{"maxPodsPerNode": 8}),
+		"twenty nodes at once":           spare(edits{"upgrade": edits{"maxSurge": 20}}),
+		"taint of spot on another pool":  spare(edits{"taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
+		"a machine of no known type":     with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
+		"role on partitions":             edits{"persia:nvidiaDriver.installer": "managed", "persia:nodePools[0].gpu.partition": "1g.5gb", "persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := testkit.Load(t, stack)
@@ -386,35 +266,6 @@ func TestNodePoolsAccepted(t *testing.T) {
 
 func describedMachine(name string) edits {
 	return edits{"persia:machineTypes": edits{name: edits{"cpus": 8, "memory": "32Gi"}}}
-}
-
-// partitionedGPUs partitions the GPUs of the nn-workers of the base stack.
-func partitionedGPUs(size string, sharing edits) edits {
-	stack := edits{"persia:nvidiaDriver.installer": "managed"}
-	if size != "" {
-		stack["persia:nodePools[0].gpu.partition"] = size
-	}
-	if sharing != nil {
-		stack["persia:nodePools[0].gpu.sharing"] = sharing
-	}
-	return stack
-}
-
-func TestAllocatableGPUs(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		gpu  config.GPU
-		want int64
-	}{
-		{"whole GPUs", config.GPU{Type: "nvidia-tesla-a100", Count: 8}, 8},
-		{"partitions", config.GPU{Type: "nvidia-tesla-a100", Count: 8, Partition: "1g.5gb"}, 56},
-		{"one partition a GPU", config.GPU{Type: "nvidia-h200-141gb", Count: 8, Partition: "7g.141gb"}, 8},
-		{"shared", config.GPU{Type: "nvidia-l4", Count: 1, Sharing: &config.Sharing{Strategy: "TIME_SHARING", MaxClients: 48}}, 48},
-		{"shared partitions", config.GPU{Type: "nvidia-h100-80gb", Count: 8, Partition: "3g.40gb", Sharing: &config.Sharing{Strategy: "MPS", MaxClients: 3}}, 48},
-		{"what is refused counts as one", config.GPU{Type: "nvidia-l4", Count: 4, Partition: "1g.5gb", Sharing: &config.Sharing{}}, 4},
-	} {
-		assert.Equal(t, c.want, c.gpu.AllocatableGPUs(), c.name)
-	}
 }
 
 // TestDefaultsOfNodePools checks the defaults of a pool.
@@ -435,24 +286,19 @@ func TestDefaultsOfNodePools(t *testing.T) {
 	assert.Equal(t, "ANY", policy(with(maps.Clone(cpus), edits{"spot": true})))
 	assert.Equal(t, "ANY", policy(with(maps.Clone(cpus), edits{"queuedProvisioning": true})))
 
-	assert.True(t, *load(spareGPUs(nil)).SecureBoot)
-	assert.False(t, *load(with(spareGPUs(nil), edits{"persia:nvidiaDriver.installer": "cos-daemonset"})).SecureBoot)
-	assert.True(t, *load(spare(nil)).SecureBoot, "beside GPU pools whose driver is not signed")
-
 	zero, one, two, six, twenty := 0, 1, 2, 6, 20
 	for name, c := range map[string]struct {
 		stack edits
 		want  config.Upgrade
 	}{
-		"machines that are there": {spare(nil), config.Upgrade{Strategy: "SURGE", MaxSurge: &one, MaxUnavailable: &zero}},
-		"GPUs":                    {spareGPUs(nil), config.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
-		"reserved machines":       {spare(edits{"reservation": "r"}), config.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
-		"memory-optimized":        {spare(edits{"machineType": "m2-ultramem-416"}), config.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &one}},
-		"a hundred nodes":         {spare(edits{"nodes": 102}), config.Upgrade{Strategy: "SURGE", MaxSurge: &six, MaxUnavailable: &zero}},
-		"a hundred nodes of GPUs": {spareGPUs(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 102}}), config.Upgrade{Strategy: "SURGE", MaxSurge: &zero, MaxUnavailable: &six}},
-		"thousands of nodes":      {spare(edits{"nodes": 900}), config.Upgrade{Strategy: "SURGE", MaxSurge: &twenty, MaxUnavailable: &zero}},
-		"surge given":             {spareGPUs(edits{"upgrade": edits{"maxSurge": 2}}), config.Upgrade{Strategy: "SURGE", MaxSurge: &two, MaxUnavailable: &zero}},
-		"blue-green":              {spare(edits{"upgrade": blueGreenUpgrade}), config.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 1, SoakSeconds: 3600}},
+		"machines that are there": {spare(nil), config.Upgrade{MaxSurge: &one, MaxUnavailable: &zero}},
+		"GPUs":                    {spareGPUs(nil), config.Upgrade{MaxSurge: &zero, MaxUnavailable: &one}},
+		"reserved machines":       {spare(edits{"reservation": "r"}), config.Upgrade{MaxSurge: &zero, MaxUnavailable: &one}},
+		"memory-optimized":        {spare(edits{"machineType": "m2-ultramem-416"}), config.Upgrade{MaxSurge: &zero, MaxUnavailable: &one}},
+		"a hundred nodes":         {spare(edits{"nodes": 102}), config.Upgrade{MaxSurge: &six, MaxUnavailable: &zero}},
+		"a hundred nodes of GPUs": {spareGPUs(edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 102}}), config.Upgrade{MaxSurge: &zero, MaxUnavailable: &six}},
+		"thousands of nodes":      {spare(edits{"nodes": 900}), config.Upgrade{MaxSurge: &twenty, MaxUnavailable: &zero}},
+		"surge given":             {spareGPUs(edits{"upgrade": edits{"maxSurge": 2}}), config.Upgrade{MaxSurge: &two, MaxUnavailable: &zero}},
 	} {
 		assert.Equal(t, c.want, load(c.stack).Upgrade, name)
 	}

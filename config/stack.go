@@ -207,10 +207,12 @@ func given(get func(key string) (string, bool), key string) (string, bool) {
 // defaults by then.
 func (s *Stack) resolve() {
 	if s.Cluster.Existing == nil {
-		s.Cluster.Resolve(Pool{Zones: s.Cluster.Zones}.ZoneCount())
+		if s.Cluster.SystemPool.Nodes == 0 {
+			s.Cluster.SystemPool.Nodes = max(2, Pool{Zones: s.Cluster.Zones}.ZoneCount())
+		}
 	}
 	s.Images.Resolve(s)
-	s.NVIDIADriver.Resolve()
+	s.NVIDIADriver.resolve()
 	s.NATS.Resolve(s.SystemPoolName())
 	s.Queue.Resolve()
 	for i := range s.Jobs {
@@ -221,9 +223,9 @@ func (s *Stack) resolve() {
 	}
 	// The pools' upgrades depend on what runs on them.
 	for i := range s.NodePools {
-		s.NodePools[i].Resolve(s)
+		s.NodePools[i].resolve(s)
 	}
-	s.Cluster.Network.Resolve(s.addresses(), s.Cluster.PrivateNodes) // the pools determine the ranges
+	s.Cluster.Network.resolve(s.addresses()) // the pools determine the ranges
 	for i := range s.Storage {
 		s.Storage[i].Resolve(s)
 	}
@@ -241,13 +243,12 @@ func (s *Stack) check(p *input.Problems) {
 		s.checkExistingCluster(p)
 	} else {
 		input.Project(p, field.NewPath(projectKey), s.Project)
-		s.Cluster.Check(p, field.NewPath(clusterKey), s.addresses())
+		s.Cluster.check(p, field.NewPath(clusterKey), s.addresses())
 		s.checkSystemPool(p)
 	}
-	s.MachineTypes.CheckAll(p, field.NewPath(MachineTypesKey))
-	pools := field.NewPath(nodePoolsKey)
-	checkPools(p, pools, s)
-	s.NVIDIADriver.Check(p, field.NewPath(nvidiaDriverKey), pools, s.NodePools)
+	s.checkMachineTypes(p)
+	s.checkPools(p)
+	s.checkDriver(p)
 	s.Images.Check(p, field.NewPath(imagesKey), s)
 	s.Operator.Check(p, field.NewPath(operatorKey), s.UsesOperator())
 	s.checkStorage(p)
@@ -276,7 +277,6 @@ func (s *Stack) warn(p *input.Problems) {
 	s.warnOfSizes(p)
 	s.warnOfPools(p)
 	s.warnOfServers(p)
-	s.warnOfExposure(p)
 	s.warnOfLimits(p)
 	s.warnOfSpot(p)
 	s.warnOfPEDL(p)

@@ -313,7 +313,6 @@ func TestRefusesInput(t *testing.T) {
 		return edits{limits: edits{"cpu": 1, "memory": "12Gi", name: amount}}
 	}
 	env := func(name string) edits { return edits{"persia:jobs[0].env[0].name": name} }
-	network := func(name, cidr string) edits { return edits{"persia:cluster.network": edits{name: cidr}} }
 	bucket := func(name string) edits { return edits{"persia:storage[0].gcsFuse.bucket": name} }
 	testkit.Refused(t, []testkit.Refusal{
 		// Resources.
@@ -356,7 +355,6 @@ func TestRefusesInput(t *testing.T) {
 		{"NATS with the operator's name", edits{"persia:nats.name": "nats-operator"}, "persia:nats.name", []string{"NATS operator"}},
 		{"cluster called default", edits{"persia:cluster.name": "default"}, "persia:cluster.name", []string{`"default"`, "network", "choose another"}},
 		{"pool of GKE's", edits{"persia:nodePools[3]": edits{"name": "default-pool", "machineType": "n2-standard-8", "nodes": 1}}, "persia:nodePools[3].name", []string{"default-pool", "choose another"}},
-		{"pool of auto-provisioning", edits{"persia:nodePools[3]": edits{"name": "nap-1", "machineType": "n2-standard-8", "nodes": 1}}, "persia:nodePools[3].name", []string{"nap-", "choose another"}},
 		{"taint of Kubernetes", edits{"persia:nodePools[1].taints[0].key": "node.kubernetes.io/unreachable"}, "persia:nodePools[1].taints[0].key", []string{"kubernetes.io", "your own prefix"}},
 		{"address as a bucket", bucket("192.168.5.4"), "persia:storage[0].gcsFuse.bucket", []string{"is an IP address"}},
 		{"bucket called after Google", bucket("goog-checkpoints"), "persia:storage[0].gcsFuse.bucket", []string{"resembles Google's name"}},
@@ -365,17 +363,10 @@ func TestRefusesInput(t *testing.T) {
 		{"size in bytes", edits{"persia:storage[0].size": "10"}, "persia:storage[0].size", []string{`"10"`, "in bytes", "10Gi"}},
 		{"size that overflows", edits{"persia:storage[0].size": "16Ei"}, "persia:storage[0].size", []string{"more than any storage can hold"}},
 		{"sidecar in bytes", edits{"persia:storage[0].gcsFuse.sidecar": edits{"memory": "256"}}, "persia:storage[0].gcsFuse.sidecar.memory", []string{`"256"`, "in bytes"}},
-		// The network, disks and rights.
-		{"loopback", network("services", "127.0.0.0/20"), "persia:cluster.network.services", []string{"127.0.0.0/8, which is reserved for loopback", "private range"}},
-		{"link-local", network("nodes", "169.254.0.0/20"), "persia:cluster.network.nodes", []string{"link-local"}},
-		{"multicast", network("pods", "224.0.0.0/14"), "persia:cluster.network.pods", []string{"multicast"}},
-		{"Docker's bridge", network("services", "172.17.0.0/20"), "persia:cluster.network.services", []string{"Docker's bridge"}},
-		{"Google's own", network("controlPlane", "199.36.153.0/28"), "persia:cluster.network.controlPlane", []string{"Google's own APIs"}},
+		// Disks.
 		{"boot disk below the image", edits{"persia:nodePools[1].disk": edits{"sizeGb": 11}}, "persia:nodePools[1].disk.sizeGb", []string{"from 12", "image"}},
 		{"boot disk below the image with a driver", edits{"persia:nodePools[0].disk": edits{"sizeGb": 14}}, "persia:nodePools[0].disk.sizeGb", []string{"from 15", "image"}},
 		{"boot disk that the machine refuses", edits{"persia:nodePools[2].disk": edits{"type": "hyperdisk-throughput"}}, "persia:nodePools[2].disk.type", []string{"pd-"}},
-		{"administrator of storage", edits{"persia:cluster.nodeRoles": []any{"roles/storage.admin"}}, "persia:cluster.nodeRoles[0]", []string{"administer", "roles/storage.objectViewer"}},
-		{"who lends identities", edits{"persia:cluster.nodeRoles": []any{"roles/iam.serviceAccountTokenCreator"}}, "persia:cluster.nodeRoles[0]", []string{"administer"}},
 	}, "replicas overflow")
 }
 

@@ -188,39 +188,17 @@ func TestWarningOfDockerHub(t *testing.T) {
 		edits edits
 		warns bool
 	}{
-		"few nodes":                   {edits{}, false},
-		"many":                        {edits{"persia:nodePools[2].nodes": 60}, true},
-		"many at the maximum":         {edits{"persia:nodePools[1].autoscaling.maxNodes": 60}, true},
-		"many, with a cache":          {edits{"persia:nodePools[2].nodes": 60, "persia:images": edits{"caches": []any{edits{"registry": "docker.io"}}}}, false},
-		"many, with another's cache":  {edits{"persia:nodePools[2].nodes": 60, "persia:images": edits{"caches": []any{edits{"registry": "quay.io", "repository": "us-docker.pkg.dev/p/quay"}}}}, true},
-		"many, with public addresses": {edits{"persia:nodePools[2].nodes": 60, "persia:cluster.privateNodes": false}, false},
+		"few nodes":                  {edits{}, false},
+		"many":                       {edits{"persia:nodePools[2].nodes": 60}, true},
+		"many at the maximum":        {edits{"persia:nodePools[1].autoscaling.maxNodes": 60}, true},
+		"many, with a cache":         {edits{"persia:nodePools[2].nodes": 60, "persia:images": edits{"caches": []any{edits{"registry": "docker.io"}}}}, false},
+		"many, with another's cache": {edits{"persia:nodePools[2].nodes": 60, "persia:images": edits{"caches": []any{edits{"registry": "quay.io", "repository": "us-docker.pkg.dev/p/quay"}}}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := testkit.Load(t, test.edits)
 			require.NoError(t, err)
 			warnings := strings.Join(s.Warnings(), "\n")
 			assert.Equal(t, test.warns, strings.Contains(warnings, "persia:images: up to"), warnings)
-		})
-	}
-}
-
-// TestWarningOfExposure checks the warnings about settings that expose pods to each other.
-func TestWarningOfExposure(t *testing.T) {
-	for name, test := range map[string]struct {
-		edits edits
-		path  string
-	}{
-		"defaults":                     {edits{}, ""},
-		"no enforced network policies": {edits{"persia:cluster.dataplaneV2": false}, "persia:cluster.dataplaneV2: "},
-		"the node's token":             {edits{"persia:cluster.workloadIdentity": false, "persia:storage": []any{}, "persia:jobs[0].mounts": []any{}}, "persia:cluster.workloadIdentity: "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := testkit.Load(t, test.edits)
-			require.NoError(t, err)
-			warnings := strings.Join(s.Warnings(), "\n")
-			for _, path := range []string{"persia:cluster.dataplaneV2: ", "persia:cluster.workloadIdentity: "} {
-				assert.Equal(t, path == test.path, strings.Contains(warnings, path), warnings)
-			}
 		})
 	}
 }

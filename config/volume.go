@@ -422,13 +422,6 @@ func checkDeletion(p *input.Problems, path *field.Path, deletion, name string) {
 	}
 }
 
-// checkDriver checks that the cluster has the driver of a source.
-func checkDriver(p *input.Problems, source *field.Path, driver string, stack *Stack) {
-	if !stack.existing() && !stack.Cluster.CSIDrivers.On(driver) {
-		p.Invalid(field.NewPath("persia:cluster", "csiDrivers", driver), false, "must be true, because this driver mounts the volume of %s; remove it, or use another kind of volume", source)
-	}
-}
-
 func clean(directory string) string { return path.Clean(directory) }
 
 // checkMountOptions refuses options where the kubelet or the driver does.

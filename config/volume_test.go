@@ -96,10 +96,6 @@ func TestStorageRefused(t *testing.T) {
 		volumeB + ".accessModes": []any{"ReadOnlyMany"}}
 	disk := over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}})
 	testkit.Refused(t, []testkit.Refusal{
-		{"Filestore without its driver", over("filestore", edits{"instance": "fs", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"filestore": false}}),
-			"persia:cluster.csiDrivers.filestore", []string{"must be true", "persia:storage[1].filestore"}},
-		{"disk without its driver", over("persistentDisk", edits{"disk": "d", "create": edits{}}).And(edits{"persia:cluster.csiDrivers": edits{"persistentDisk": false}}),
-			"persia:cluster.csiDrivers.persistentDisk", []string{"must be true", "persia:storage[1].persistentDisk"}},
 		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
 			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
 		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},

@@ -24,8 +24,7 @@ func keyIn(location string) string {
 var list = field.NewPath("persia:storage")
 
 // created describes a cluster that the stack creates.
-var created = &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"},
-	WorkloadIdentity: true, CSIDrivers: CSIDrivers{true, true, true}}}
+var created = &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"}}}
 
 // volumeLoad decodes and resolves volumes.
 func volumeLoad(t *testing.T, text string, stack *Stack) ([]Volume, *input.Problems) {
@@ -57,7 +56,6 @@ func sized(size, source string) string { return "[{name: b, size: " + size + ", 
 
 func TestRefused(t *testing.T) {
 	existing := &Stack{Cluster: Cluster{Existing: &ExistingCluster{}}}
-	off := &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a"}, WorkloadIdentity: true}}
 	nfs := "nfs: {server: nfs, path: /a}"
 	for name, test := range map[string]struct {
 		volumes string
@@ -130,8 +128,6 @@ func TestRefused(t *testing.T) {
 		"regional hyperdisk":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: hyperdisk-balanced}}"), want: "must be pd-standard, pd-balanced or pd-ssd"},
 		"disk of another project": {volumes: over("persistentDisk: {disk: d, project: other, create: {}}"), want: "remove project"},
 		"disk for many writers":   {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}, accessModes: [ReadWriteMany]"), want: "[0].accessModes[0]: Invalid value: \"ReadWriteMany\": is not supported by a disk"},
-		"Filestore's driver off":  {volumes: over("filestore: {instance: fs, create: {}}"), stack: off, want: "persia:cluster.csiDrivers.filestore: Invalid value: false: must be true, because this driver mounts the volume of persia:storage[0].filestore"},
-		"disks' driver off":       {volumes: over("persistentDisk: {disk: d, create: {}}"), stack: off, want: "persia:cluster.csiDrivers.persistentDisk: Invalid value"},
 		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), stack: existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
 		"disk of no project":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}"), stack: existing, want: "[0].persistentDisk.project: Required value"},
 		"instance of no address":  {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s}"), stack: existing, want: "[0].filestore.ip: Required value"},

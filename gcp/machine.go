@@ -23,11 +23,12 @@ type Machine struct {
 	GPUType string
 }
 
-// Lookup finds a machine type in the catalogue. Shared-core, bare metal and custom
-// types are not in it.
+// Lookup finds a predefined or custom machine type. Shared-core and bare metal types are unknown.
 func Lookup(machineType string) (Machine, bool) {
-	m, ok := tables().machines[machineType]
-	return m, ok
+	if m, ok := tables().machines[machineType]; ok {
+		return m, true
+	}
+	return custom(machineType)
 }
 
 // MachineTypes returns the names of all machine types of the catalogue, sorted.

@@ -38,7 +38,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last l
 		AdoptNetwork: data.network,
 		Keys:         data.keys,
 		Adopts:       needsAdopter(cfg),
-		LastOutputs:  last.Outputs,
+		State:        last.Resources,
 	}, pulumi.Provider(data.google))
 }
 

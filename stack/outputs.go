@@ -1,8 +1,6 @@
 package stack
 
 import (
-	"maps"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
@@ -26,7 +24,6 @@ func (d *deployment) export() {
 		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint
 		outputs["kubeconfig"] = d.cluster.Access.Kubeconfig
 	}
-	maps.Copy(outputs, gke.Asked(d.cfg.Cluster))
 	if queued := queuedJobs(d.cfg); len(queued) > 0 {
 		outputs["queuedJobs"] = queued
 	}

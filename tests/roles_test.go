@@ -35,7 +35,6 @@ var neededFor = map[string]permissions{
 	testkit.Disk:              {"compute.disks.get", "compute.disks.create"},
 	testkit.RegionDisk:        {"compute.disks.get", "compute.disks.create"},
 	testkit.FilestoreInstance: {"file.instances.get", "file.instances.create"},
-	testkit.BackupPlan:        {"gkebackup.backupPlans.get", "gkebackup.backupPlans.create"},
 	testkit.KeyGrant:          {"cloudkms.cryptoKeys.getIamPolicy", "cloudkms.cryptoKeys.setIamPolicy"},
 	testkit.Repository:        {"artifactregistry.repositories.get", "artifactregistry.repositories.create"},
 	testkit.RepositoryReader:  {"artifactregistry.repositories.getIamPolicy", "artifactregistry.repositories.setIamPolicy"},
@@ -51,9 +50,7 @@ var neededToCall = map[string]string{
 	"gcp:compute/getDisk:getDisk":                                   "compute.disks.get",
 	"gcp:compute/getNetwork:getNetwork":                             "compute.networks.get",
 	"gcp:compute/getRegionDisk:getRegionDisk":                       "compute.disks.get",
-	"gcp:container/getCluster:getCluster":                           "container.clusters.get",
 	"gcp:filestore/getInstance:getInstance":                         "file.instances.get",
-	"gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":   "gkebackup.backupPlans.getIamPolicy",
 	"gcp:organizations/getProject:getProject":                       "resourcemanager.projects.get",
 	"gcp:storage/getBuckets:getBuckets":                             "storage.buckets.list",
 	"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": "resourcemanager.projects.get",
@@ -78,8 +75,6 @@ var grantedBy = map[string][]string{
 	"storage.admin":                   {"storage.*"},
 	"file.viewer":                     {"file.instances.get"},
 	"file.editor":                     {"file.*"},
-	"gkebackup.viewer":                {"gkebackup.backupPlans.get", "gkebackup.backupPlans.getIamPolicy"},
-	"gkebackup.admin":                 {"gkebackup.*"},
 	"cloudkms.viewer":                 {"cloudkms.cryptoKeys.get"},
 	"cloudkms.admin":                  {"cloudkms.cryptoKeys.*"},
 	"artifactregistry.reader":         {"artifactregistry.repositories.get"},
@@ -162,7 +157,6 @@ func withEverything(t *testing.T) map[string]string {
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(map[string]any)["encryption"] = map[string]any{"secrets": key}
-		cluster.(map[string]any)["backup"] = map[string]any{"plan": map[string]any{"schedule": "0 3 * * *", "retainDays": 7}}
 	})
 	configuration["persia:storage"] = `[
 		{"name": "workspace", "size": "1Ti", "gcsFuse": {"bucket": "my-bucket", "create": {"kmsKey": "` + key + `"}, "sidecar": {"ephemeralStorage": "2Gi"}}},

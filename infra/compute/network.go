@@ -58,8 +58,6 @@ type SubnetworkArgs struct {
 	IpCidrRange           pulumi.StringInput
 	PrivateIpGoogleAccess pulumi.BoolInput
 	SecondaryIpRanges     []SubnetworkSecondaryIpRange
-	// FlowLogs logs connections, with the sample and the details that are usual.
-	FlowLogs bool
 }
 
 // SubnetworkSecondaryIpRange is a further range, in CIDR notation.
@@ -80,22 +78,7 @@ func NewSubnetwork(ctx *pulumi.Context, name string, args *SubnetworkArgs, opts 
 		"ipCidrRange":           args.IpCidrRange,
 		"privateIpGoogleAccess": args.PrivateIpGoogleAccess,
 		"secondaryIpRanges":     ranges,
-		"logConfig":             flowLogs(args.FlowLogs),
 	}, subnetwork, opts)
-}
-
-// flowLogs returns every field of the setting, because the provider keeps the fields that an input
-// omits.
-func flowLogs(enabled bool) pulumi.Input {
-	if !enabled {
-		return nil
-	}
-	return pulumi.Map{
-		"aggregationInterval": pulumi.String("INTERVAL_5_SEC"),
-		"flowSampling":        pulumi.Float64(0.5),
-		"metadata":            pulumi.String("INCLUDE_ALL_METADATA"),
-		"filterExpr":          pulumi.String("true"),
-	}
 }
 
 // Router is a Cloud Router.

@@ -6,9 +6,11 @@ import (
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi-kubernetes/sdk/v4/go/kubernetes"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/infra/iam"
 )
 
@@ -29,8 +31,8 @@ type Args struct {
 	Keys *iam.Keys
 	// Adopts registers an Adopter.
 	Adopts bool
-	// LastOutputs are the stack's outputs after its last successful update.
-	LastOutputs map[string]any
+	// State are the outputs of the resources of the stack after its last update.
+	State map[resource.URN]map[string]any
 }
 
 // Cluster is a GKE cluster with its node pools.
@@ -101,12 +103,9 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 		return nil, err
 	}
 	// Nodes are encrypted, get their images and report through these.
-	needs := slices.Concat(keys, identity.grants, caches, network.egress)
+	needs := slices.Concat(keys, identity.grants, caches, []pulumi.Resource{network.nat})
 	controlPlane, err := newControlPlane(ctx, name, args, network, identity, needs, child)
 	if err != nil {
-		return nil, err
-	}
-	if err := newBackupPlan(ctx, name, args, controlPlane, child); err != nil {
 		return nil, err
 	}
 	pools, err := newNodePools(ctx, name, args, controlPlane, identity, child)
@@ -133,12 +132,8 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 
 // newControlPlane registers the cluster without a node pool of its own. It also names settings that
 // are off, because the provider does not change settings that an input omits.
-func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOrInvokeOption) (*container.Cluster, error) {
+func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
-	has, err := readAnswered(ctx, args, child)
-	if err != nil {
-		return nil, err
-	}
 	inputs := &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),
 		Name:                  pulumi.String(cluster.Name),
@@ -160,39 +155,59 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network *netwo
 		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned
 		// off, which replaces the cluster.
 		EnableL4IlbSubsetting:     pulumi.Bool(true),
-		EnableIntranodeVisibility: pulumi.Bool(cluster.Network.IntranodeVisibility),
+		EnableIntranodeVisibility: pulumi.Bool(false),
+		DatapathProvider:          pulumi.String("ADVANCED_DATAPATH"),
+		// The domain is the default: GKE gives it back, and the provider would take it away again.
+		DnsConfig: container.ClusterDnsConfigArgs{
+			ClusterDns:       pulumi.String("CLOUD_DNS"),
+			ClusterDnsScope:  pulumi.String("CLUSTER_SCOPE"),
+			ClusterDnsDomain: pulumi.String("cluster.local"),
+		},
 
 		// A Service with an external address of its choosing could take the traffic of
 		// another (CVE-2020-8554).
 		ServiceExternalIpsConfig: container.ClusterServiceExternalIpsConfigArgs{Enabled: pulumi.Bool(false)},
 
-		WorkloadIdentityConfig: workloadIdentity(args),
-		EnableShieldedNodes:    pulumi.Bool(cluster.ShieldedNodes),
-		BinaryAuthorization:    binaryAuthorization(cluster),
-		SecurityPostureConfig:  securityPosture(cluster),
+		WorkloadIdentityConfig: container.ClusterWorkloadIdentityConfigArgs{
+			WorkloadPool: pulumi.String(gcp.WorkloadPool(args.Project)),
+		},
+		EnableShieldedNodes: pulumi.Bool(true),
+		BinaryAuthorization: container.ClusterBinaryAuthorizationArgs{EvaluationMode: pulumi.String("PROJECT_SINGLETON_POLICY_ENFORCE")},
+		// The scan of images for vulnerabilities costs extra.
+		SecurityPostureConfig: container.ClusterSecurityPostureConfigArgs{
+			Mode:              pulumi.String("BASIC"),
+			VulnerabilityMode: pulumi.String("VULNERABILITY_DISABLED"),
+		},
 
-		ClusterAutoscaling: autoscalingProfile(cluster),
-		AddonsConfig:       addons(cluster, has),
+		// The profile applies to the stack's own pools. GKE creates no others.
+		ClusterAutoscaling: container.ClusterClusterAutoscalingArgs{
+			Enabled:            pulumi.Bool(false),
+			AutoscalingProfile: pulumi.String("OPTIMIZE_UTILIZATION"),
+		},
+		AddonsConfig: container.ClusterAddonsConfigArgs{
+			GcePersistentDiskCsiDriverConfig: container.ClusterAddonsConfigGcePersistentDiskCsiDriverConfigArgs{Enabled: pulumi.Bool(true)},
+			GcpFilestoreCsiDriverConfig:      container.ClusterAddonsConfigGcpFilestoreCsiDriverConfigArgs{Enabled: pulumi.Bool(true)},
+			GcsFuseCsiDriverConfig:           container.ClusterAddonsConfigGcsFuseCsiDriverConfigArgs{Enabled: pulumi.Bool(true)},
+			GkeBackupAgentConfig:             container.ClusterAddonsConfigGkeBackupAgentConfigArgs{Enabled: pulumi.Bool(true)},
+		},
 
 		LoggingConfig:        loggingConfig(cluster.Logging),
 		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
-		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(cluster.CostManagement)},
-	}
-	if !has.datapath {
-		inputs.DatapathProvider = pulumi.String(datapath(cluster))
-	}
-	if !has.dns {
-		inputs.DnsConfig = dns(cluster)
-	}
-	if !has.secrets {
-		inputs.DatabaseEncryption = secretEncryption(cluster.Encryption)
+		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(true)},
 	}
 	// Both describe the default pool, which is gone after creation.
 	ignored := []string{"nodeConfig", "initialNodeCount"}
-	if has.none {
-		// A refresh after the creation would report GKE's words as changes. The next update leaves
-		// these fields out, or sets them.
-		ignored = append(ignored, "databaseEncryption.state", "datapathProvider", "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled")
+	switch had, created := encryption(args); {
+	case cluster.Encryption.Secrets == "":
+		inputs.DatabaseEncryption = container.ClusterDatabaseEncryptionArgs{State: pulumi.String("DECRYPTED")}
+	case had != cluster.Encryption.Secrets:
+		inputs.DatabaseEncryption = container.ClusterDatabaseEncryptionArgs{
+			State:   pulumi.String("ENCRYPTED"),
+			KeyName: pulumi.String(cluster.Encryption.Secrets),
+		}
+		if !created {
+			ignored = append(ignored, "databaseEncryption.state") // in which a refresh reads GKE's word
+		}
 	}
 	return container.NewCluster(ctx, name, inputs,
 		child,
@@ -219,6 +234,23 @@ func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.Clust
 // name, but none of its objects, so the identifier includes the settings that force a replacement.
 func clusterIdentifier(args Args) string {
 	cluster := args.Cluster
-	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s?datapath=%s&privateNodes=%t&controlPlane=%s",
-		args.Project, cluster.Region, cluster.Name, datapath(cluster), cluster.PrivateNodes, cluster.Network.ControlPlane)
+	return fmt.Sprintf("projects/%s/locations/%s/clusters/%s?datapath=ADVANCED_DATAPATH&privateNodes=true&controlPlane=%s",
+		args.Project, cluster.Region, cluster.Name, cluster.Network.ControlPlane)
+}
+
+// encryption returns the key that encrypts the Secrets of the cluster in the state, and whether the
+// state has the cluster. Since 1.35, GKE answers ENCRYPTED with ALL_OBJECTS_ENCRYPTION_ENABLED, which
+// pulumi-gcp 7.38 refuses as an input. The block is optional and computed: the program leaves it out
+// of the inputs of a cluster that has the key, and the provider plans no change.
+func encryption(args Args) (key string, created bool) {
+	for urn, cluster := range args.State {
+		if urn.Type() != "gcp:container/cluster:Cluster" || Replaced(args.Project, args.Cluster, args.State) != nil {
+			continue
+		}
+		created = true
+		if has, _ := cluster["databaseEncryption"].(map[string]any); has["state"] == "ALL_OBJECTS_ENCRYPTION_ENABLED" {
+			key, _ = has["keyName"].(string)
+		}
+	}
+	return key, created
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/config"
 	"persia/internal/programtest"
@@ -51,10 +50,6 @@ var clusterSettings = []struct {
 		},
 	},
 
-	{setting: "privateNodes", value: false, inputs: map[string]input{
-		"privateClusterConfig.enablePrivateNodes":  {true, false},
-		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", nil},
-	}},
 	{setting: "privateEndpoint", value: true, inputs: map[string]input{
 		"privateClusterConfig.enablePrivateEndpoint": {false, true},
 	}},
@@ -79,39 +74,7 @@ var clusterSettings = []struct {
 	{setting: "network.controlPlane", value: "172.16.1.0/28", inputs: map[string]input{
 		"privateClusterConfig.masterIpv4CidrBlock": {"172.16.0.0/28", "172.16.1.0/28"},
 	}},
-	{setting: "network.flowLogs", value: true, of: testkit.Subnetwork, inputs: map[string]input{
-		"logConfig": {nil, map[string]any{
-			"aggregationInterval": "INTERVAL_5_SEC", "flowSampling": 0.5, "metadata": "INCLUDE_ALL_METADATA", "filterExpr": "true",
-		}},
-	}},
-	{setting: "network.intranodeVisibility", value: true, inputs: map[string]input{
-		"enableIntranodeVisibility": {false, true},
-	}},
-	{setting: "dataplaneV2", value: false, inputs: map[string]input{
-		"datapathProvider": {"ADVANCED_DATAPATH", "LEGACY_DATAPATH"},
-	}},
-	{setting: "dns", value: "KUBE_DNS", inputs: map[string]input{
-		"dnsConfig.clusterDns":       {"CLOUD_DNS", nil},
-		"dnsConfig.clusterDnsScope":  {"CLUSTER_SCOPE", nil},
-		"dnsConfig.clusterDnsDomain": {"cluster.local", nil},
-	}},
 
-	{setting: "workloadIdentity", value: false, inputs: map[string]input{
-		"workloadIdentityConfig": {map[string]any{"workloadPool": "my-project.svc.id.goog"}, map[string]any{}},
-	}},
-	{setting: "workloadIdentity", value: false, of: testkit.NodePool, name: "-nn-workers", inputs: map[string]input{
-		"nodeConfig.workloadMetadataConfig.mode": {"GKE_METADATA", "GCE_METADATA"},
-	}},
-	{setting: "shieldedNodes", value: false, inputs: map[string]input{
-		"enableShieldedNodes": {true, false},
-	}},
-	{setting: "binaryAuthorization", value: false, inputs: map[string]input{
-		"binaryAuthorization.evaluationMode": {"PROJECT_SINGLETON_POLICY_ENFORCE", "DISABLED"},
-	}},
-	{setting: "securityPosture", value: "DISABLED", inputs: map[string]input{
-		"securityPostureConfig.mode":              {"BASIC", "DISABLED"},
-		"securityPostureConfig.vulnerabilityMode": {"VULNERABILITY_DISABLED", "VULNERABILITY_DISABLED"},
-	}},
 	{setting: "encryption.secrets", value: aKey, inputs: map[string]input{
 		"databaseEncryption": {map[string]any{"state": "DECRYPTED"}, map[string]any{"state": "ENCRYPTED", "keyName": aKey}},
 	}},
@@ -127,21 +90,6 @@ var clusterSettings = []struct {
 	}},
 	{setting: "systemPool.nodes", value: 4, of: testkit.NodePool, name: "-system", inputs: map[string]input{
 		"nodeCount": {3.0, 4.0},
-	}},
-	{setting: "autoscalingProfile", value: "BALANCED", inputs: map[string]input{
-		"clusterAutoscaling": {
-			map[string]any{"enabled": false, "autoscalingProfile": "OPTIMIZE_UTILIZATION"},
-			map[string]any{"enabled": false, "autoscalingProfile": "BALANCED"},
-		},
-	}},
-	{setting: "csiDrivers.persistentDisk", value: false, inputs: map[string]input{
-		"addonsConfig.gcePersistentDiskCsiDriverConfig.enabled": {true, false},
-	}},
-	{setting: "csiDrivers.filestore", value: false, inputs: map[string]input{
-		"addonsConfig.gcpFilestoreCsiDriverConfig.enabled": {true, false},
-	}},
-	{setting: "csiDrivers.gcsFuse", value: false, inputs: map[string]input{
-		"addonsConfig.gcsFuseCsiDriverConfig.enabled": {true, false},
 	}},
 	{setting: "imageStreaming", value: false, of: testkit.NodePool, name: "-nats", inputs: map[string]input{
 		"nodeConfig.gcfsConfig.enabled": {true, nil},
@@ -161,18 +109,12 @@ var clusterSettings = []struct {
 	{setting: "monitoring.managedPrometheus", value: false, inputs: map[string]input{
 		"monitoringConfig.managedPrometheus.enabled": {true, false},
 	}},
-	{setting: "costManagement", value: false, inputs: map[string]input{
-		"costManagementConfig.enabled": {true, false},
-	}},
-	{setting: "backup.agent", value: false, inputs: map[string]input{
-		"addonsConfig.gkeBackupAgentConfig.enabled": {true, false},
-	}},
 }
 
 // settingsElsewhere are tested by themselves.
-var settingsElsewhere = []string{"name", "existing", "replace", "region", "zones", "nodeRoles", "backup.plan"}
+var settingsElsewhere = []string{"name", "existing", "replace", "region", "zones"}
 
-// set puts a value at a path of names, like backup.agent.
+// set puts a value at a path of names, like network.nodes.
 func set(object map[string]any, path string, value any) {
 	outer, inner, nested := strings.Cut(path, ".")
 	if !nested {
@@ -265,34 +207,6 @@ func TestNodesReachTheInternet(t *testing.T) {
 	}
 	assert.Contains(t, private.One(t, testkit.Cluster, "persia-prod").Dependencies(), nat.URN)
 
-	public := prodWith(t, func(cluster map[string]any) { cluster["privateNodes"] = false })
-	assert.Empty(t, public.Some(testkit.RouterNAT), "public nodes need none")
-	assert.Empty(t, public.Some(testkit.Router))
-}
-
-// TestNodeRoles checks that a node has only the rights that it needs, and those that the stack
-// adds.
-func TestNodeRoles(t *testing.T) {
-	const added = "projects/my-project/roles/datasetReader"
-	needed := []any{"roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader"}
-	for name, test := range map[string]struct {
-		added any
-		roles []any
-	}{
-		"none":     {[]any{}, needed},
-		"one more": {[]any{added}, append(needed, added)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			prod := prodWith(t, func(cluster map[string]any) { cluster["nodeRoles"] = test.added })
-			var roles []any
-			for _, grant := range prod.All(t, testkit.ProjectMember) {
-				roles = append(roles, testkit.At(t, grant, "role"))
-				assert.Equal(t, "serviceAccount:persia-prod-nodes@my-project.iam.gserviceaccount.com", testkit.At(t, grant, "member"))
-				assert.Contains(t, prod.One(t, testkit.Cluster, "persia-prod").Dependencies(), grant.URN)
-			}
-			assert.ElementsMatch(t, test.roles, roles)
-		})
-	}
 }
 
 // TestKeyGrants: who uses a key is granted it first.
@@ -323,54 +237,4 @@ func TestKeyGrants(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestBackupPlan(t *testing.T) {
-	assert.Empty(t, prodWith(t, func(map[string]any) {}).Some(testkit.BackupPlan), "unless the stack wants one")
-
-	prod := prodWith(t, func(cluster map[string]any) {
-		set(cluster, "backup.plan", map[string]any{"schedule": "0 4 * * *", "retainDays": 30})
-	})
-	plan := prod.One(t, testkit.BackupPlan, "persia-prod")
-	for path, want := range map[string]any{
-		"project":                          "my-project",
-		"location":                         "us-central1",
-		"cluster":                          "projects/my-project/locations/us-central1/clusters/persia-prod",
-		"backupConfig.allNamespaces":       true,
-		"backupConfig.includeVolumeData":   true,
-		"backupConfig.includeSecrets":      true,
-		"backupSchedule.cronSchedule":      "0 4 * * *",
-		"retentionPolicy.backupRetainDays": 30.0,
-	} {
-		assert.Equal(t, want, testkit.At(t, plan, path), path)
-	}
-	assert.Equal(t, "persia-prod", testkit.At(t, plan, "name"))
-	assert.Empty(t, plan.RegisterRPC.GetImportId())
-	assert.True(t, plan.RegisterRPC.GetRetainOnDelete(), "backups outlive the stack")
-	assert.Contains(t, plan.Dependencies(), prod.One(t, testkit.Cluster, "persia-prod").URN)
-	assert.Empty(t, plan.RegisterRPC.GetPropertyDependencies()["cluster"].GetUrns(), "the plan is not replaced with the cluster")
-
-	configuration := programtest.ReadStack(t, "prod")
-	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-		set(cluster.(map[string]any), "backup.plan", map[string]any{"schedule": "0 4 * * *"})
-	})
-	const id = "projects/my-project/locations/us-central1/backupPlans/persia-prod"
-	next, err := programtest.Deploy(t, configuration, testkit.Cloud{id: {}})
-	require.NoError(t, err)
-	assert.Equal(t, id, next.One(t, testkit.BackupPlan, "persia-prod").RegisterRPC.GetImportId(), "a plan that stayed")
-}
-
-// prodWith is prod, but protected, and without what needs settings to be on.
-func prodWith(t testing.TB, change func(cluster map[string]any)) *testkit.Recorder {
-	t.Helper()
-	configuration := programtest.ReadStack(t, "prod")
-	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-		delete(cluster.(map[string]any), "deletionProtection")
-		change(cluster.(map[string]any))
-	})
-	configuration["persia:storage"] = "[]"
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		delete(jobs.([]any)[0].(map[string]any), "mounts")
-	})
-	return programtest.MustDeploy(t, configuration)
 }

@@ -1,10 +1,8 @@
 package gke
 
 import (
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
 	"persia/infra/iam"
 )
 
@@ -28,14 +26,4 @@ func newKeyGrants(ctx *pulumi.Context, name string, args Args, cluster pulumi.Re
 		grants = append(grants, grant)
 	}
 	return grants, nil
-}
-
-func secretEncryption(encryption config.Encryption) container.ClusterDatabaseEncryptionArgs {
-	if encryption.Secrets == "" {
-		return container.ClusterDatabaseEncryptionArgs{State: pulumi.String("DECRYPTED")}
-	}
-	return container.ClusterDatabaseEncryptionArgs{
-		State:   pulumi.String("ENCRYPTED"),
-		KeyName: pulumi.String(encryption.Secrets),
-	}
 }

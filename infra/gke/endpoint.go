@@ -7,13 +7,12 @@ import (
 	"persia/config"
 )
 
-// privateCluster names the setting for public nodes too. Without it, the provider would keep the
-// nodes of a private cluster, which would then have no way out.
+// privateCluster gives nodes no public addresses.
 func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfigArgs {
 	return container.ClusterPrivateClusterConfigArgs{
-		EnablePrivateNodes:    pulumi.Bool(cluster.PrivateNodes),
+		EnablePrivateNodes:    pulumi.Bool(true),
 		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
-		MasterIpv4CidrBlock:   optional(cluster.Network.ControlPlane),
+		MasterIpv4CidrBlock:   pulumi.String(cluster.Network.ControlPlane),
 	}
 }
 

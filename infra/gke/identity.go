@@ -5,24 +5,14 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/serviceaccount"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
 	"persia/gcp"
 )
 
-// nodeRole is a role that nodes hold, with what its grant is called.
-type nodeRole struct{ name, role string }
-
-// nodeRoles returns the roles with which a node writes logs and metrics and pulls images, and the
-// roles that the stack adds. Pods have their own identities through Workload Identity.
-func nodeRoles(cluster config.Cluster) []nodeRole {
-	roles := []nodeRole{
-		{"default-node", gcp.RoleDefaultNode},
-		{"image-reader", gcp.RoleImageReader},
-	}
-	for _, role := range cluster.NodeRoles {
-		roles = append(roles, nodeRole{role, role})
-	}
-	return roles
+// nodeRoles are the roles with which a node writes logs and metrics and pulls images, with the names
+// of their grants. Pods have their own identities through Workload Identity.
+var nodeRoles = []struct{ name, role string }{
+	{"default-node", gcp.RoleDefaultNode},
+	{"image-reader", gcp.RoleImageReader},
 }
 
 // nodeScopes let the node's roles alone determine its rights.
@@ -47,7 +37,7 @@ func newNodeIdentity(ctx *pulumi.Context, name string, args Args, child pulumi.R
 		return nil, err
 	}
 	identity := &nodeIdentity{email: account.Email, member: account.Member}
-	for _, node := range nodeRoles(args.Cluster) {
+	for _, node := range nodeRoles {
 		grant, err := projects.NewIAMMember(ctx, name+"-nodes-"+node.name, &projects.IAMMemberArgs{
 			Project: pulumi.String(args.Project),
 			Role:    pulumi.String(node.role),

@@ -6,7 +6,6 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
 	"persia/infra/compute"
 )
 
@@ -19,8 +18,8 @@ const (
 type network struct {
 	network    *compute.Network
 	subnetwork *compute.Subnetwork
-	// egress takes nodes without a public address to the internet.
-	egress []pulumi.Resource
+	// nat takes the nodes to the internet.
+	nat *compute.RouterNat
 }
 
 // NetworkID identifies the network of a cluster.
@@ -46,15 +45,8 @@ func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.Resour
 	if err != nil {
 		return nil, err
 	}
-	registered := &network{network: vpc, subnetwork: subnetwork}
-	if args.Cluster.PrivateNodes {
-		nat, err := newNAT(ctx, name, args, vpc, child)
-		if err != nil {
-			return nil, err
-		}
-		registered.egress = []pulumi.Resource{nat}
-	}
-	return registered, nil
+	nat, err := newNAT(ctx, name, args, vpc, child)
+	return &network{network: vpc, subnetwork: subnetwork, nat: nat}, err
 }
 
 func newSubnetwork(ctx *pulumi.Context, name string, args Args, vpc *compute.Network, child pulumi.ResourceOption) (*compute.Subnetwork, error) {
@@ -70,7 +62,6 @@ func newSubnetwork(ctx *pulumi.Context, name string, args Args, vpc *compute.Net
 			{RangeName: pulumi.String(podRange), IpCidrRange: pulumi.String(ranges.Pods)},
 			{RangeName: pulumi.String(serviceRange), IpCidrRange: pulumi.String(ranges.Services)},
 		},
-		FlowLogs: ranges.FlowLogs,
 	}, child)
 }
 
@@ -100,31 +91,5 @@ func ipAllocation() container.ClusterIpAllocationPolicyArgs {
 	return container.ClusterIpAllocationPolicyArgs{
 		ClusterSecondaryRangeName:  pulumi.String(podRange),
 		ServicesSecondaryRangeName: pulumi.String(serviceRange),
-	}
-}
-
-const (
-	advancedDatapath = "ADVANCED_DATAPATH"
-	legacyDatapath   = "LEGACY_DATAPATH"
-	kubeDNS          = "KUBE_DNS"
-)
-
-func datapath(cluster config.Cluster) string {
-	if cluster.DataplaneV2 {
-		return advancedDatapath
-	}
-	return legacyDatapath
-}
-
-// dns says the domain, which is the default: GKE gives it back, and the provider
-// would take it away again.
-func dns(cluster config.Cluster) container.ClusterDnsConfigArgs {
-	if cluster.DNS == kubeDNS {
-		return container.ClusterDnsConfigArgs{ClusterDns: pulumi.String("PLATFORM_DEFAULT")}
-	}
-	return container.ClusterDnsConfigArgs{
-		ClusterDns:       pulumi.String(cluster.DNS),
-		ClusterDnsScope:  pulumi.String("CLUSTER_SCOPE"),
-		ClusterDnsDomain: pulumi.String("cluster.local"),
 	}
 }

@@ -28,16 +28,16 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 		OauthScopes:                    nodeScopes(),
 		Metadata:                       pulumi.StringMap{"disable-legacy-endpoints": pulumi.String("true")},
 		WorkloadMetadataConfig: container.NodePoolNodeConfigWorkloadMetadataConfigArgs{
-			Mode: pulumi.String(metadataMode(args.Cluster)),
+			Mode: pulumi.String("GKE_METADATA"),
 		},
 		ShieldedInstanceConfig: container.NodePoolNodeConfigShieldedInstanceConfigArgs{
 			EnableIntegrityMonitoring: pulumi.Bool(true),
-			EnableSecureBoot:          pulumi.Bool(*pool.SecureBoot),
+			EnableSecureBoot:          pulumi.Bool(pool.HasSecureBoot(args.NVIDIADriver)),
 		},
 	}
 	// What is off is not named here: no recorded answer shows what GKE makes of it, and
 	// left out of an answer it would replace the pool in every plan.
-	if *pool.GVNIC {
+	if pool.HasGVNIC() {
 		node.Gvnic = container.NodePoolNodeConfigGvnicArgs{Enabled: pulumi.Bool(true)}
 	}
 	if streamsImages(pool, args.Cluster) {
@@ -91,15 +91,6 @@ func reservationAffinity(pool config.Pool) container.NodePoolNodeConfigReservati
 	default:
 		return nil
 	}
-}
-
-// metadataMode is whose metadata server pods find: GKE's, with identities of their
-// own, or the machine's.
-func metadataMode(cluster config.Cluster) string {
-	if cluster.WorkloadIdentity {
-		return "GKE_METADATA"
-	}
-	return "GCE_METADATA"
 }
 
 // streamsImages reports whether the nodes start containers before their image is complete. Only

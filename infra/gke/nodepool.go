@@ -36,7 +36,11 @@ func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *containe
 			PlacementPolicy:    placementPolicy(pool),
 			MaxPodsPerNode:     pulumi.Int(pool.MaxPodsPerNode),
 			NodeConfig:         nodeConfig(pool, args, identity),
-			UpgradeSettings:    upgradeSettings(pool.Upgrade),
+			UpgradeSettings: container.NodePoolUpgradeSettingsArgs{
+				Strategy:       pulumi.String("SURGE"),
+				MaxSurge:       pulumi.IntPtrFromPtr(pool.Upgrade.MaxSurge),
+				MaxUnavailable: pulumi.IntPtrFromPtr(pool.Upgrade.MaxUnavailable),
+			},
 			Management: container.NodePoolManagementArgs{
 				// A repair would ask for a node out of turn.
 				AutoRepair: pulumi.Bool(!pool.QueuedProvisioning),
@@ -65,7 +69,7 @@ const updateTime = 2 * time.Hour
 
 // updateTimeout returns how long an update of all nodes of a pool may take.
 func updateTimeout(pool config.Pool) string {
-	limit := updateTime + time.Duration(pool.Rounds())*config.UpgradeRoundTime + time.Duration(pool.Upgrade.SoakSeconds)*time.Second
+	limit := updateTime + time.Duration(pool.Rounds())*config.UpgradeRoundTime
 	return fmt.Sprintf("%dm", int(limit.Minutes()))
 }
 
@@ -122,21 +126,4 @@ func placementPolicy(pool config.Pool) container.NodePoolPlacementPolicyPtrInput
 		return nil
 	}
 	return container.NodePoolPlacementPolicyArgs{Type: pulumi.String("COMPACT")}
-}
-
-func upgradeSettings(upgrade config.Upgrade) container.NodePoolUpgradeSettingsArgs {
-	settings := container.NodePoolUpgradeSettingsArgs{
-		Strategy:       pulumi.String(upgrade.Strategy),
-		MaxSurge:       pulumi.IntPtrFromPtr(upgrade.MaxSurge),
-		MaxUnavailable: pulumi.IntPtrFromPtr(upgrade.MaxUnavailable),
-	}
-	if upgrade.Strategy == "BLUE_GREEN" {
-		settings.BlueGreenSettings = container.NodePoolUpgradeSettingsBlueGreenSettingsArgs{
-			StandardRolloutPolicy: container.NodePoolUpgradeSettingsBlueGreenSettingsStandardRolloutPolicyArgs{
-				BatchNodeCount: pulumi.Int(upgrade.BatchNodes),
-			},
-			NodePoolSoakDuration: pulumi.String(fmt.Sprintf("%ds", upgrade.SoakSeconds)),
-		}
-	}
-	return settings
 }

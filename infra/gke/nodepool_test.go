@@ -19,12 +19,10 @@ func TestUpdateTimeout(t *testing.T) {
 		return limit
 	}
 	surge := func(maxSurge, maxUnavailable int) config.Upgrade {
-		return config.Upgrade{Strategy: "SURGE", MaxSurge: &maxSurge, MaxUnavailable: &maxUnavailable}
+		return config.Upgrade{MaxSurge: &maxSurge, MaxUnavailable: &maxUnavailable}
 	}
 	assert.GreaterOrEqual(t, of(100, surge(1, 0)), 7*time.Hour)
 	assert.Less(t, of(100, surge(5, 0)), 6*time.Hour)
 	assert.Equal(t, of(100, surge(5, 0)), of(100, surge(2, 3)))
 	assert.LessOrEqual(t, of(1, surge(1, 0)), 150*time.Minute)
-	blueGreen := config.Upgrade{Strategy: "BLUE_GREEN", BatchNodes: 10, SoakSeconds: 36000}
-	assert.GreaterOrEqual(t, of(100, blueGreen), 10*time.Hour+10*config.UpgradeRoundTime)
 }

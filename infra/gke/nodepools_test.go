@@ -129,10 +129,6 @@ func TestNodePoolSettings(t *testing.T) {
 			[]any{settings{"type": "nvidia-tesla-a100", "count": 8.0,
 				"gpuDriverInstallationConfig": settings{"gpuDriverVersion": "DEFAULT"}}}},
 		{"GPU partition", gpuPool, "nodeConfig.guestAccelerators[0].gpuPartitionSize", nil, gpu(settings{"partition": "1g.5gb"}), nil, "1g.5gb"},
-		{"GPU sharing", gpuPool, "nodeConfig.guestAccelerators[0].gpuSharingConfig", nil,
-			gpu(settings{"sharing": settings{"strategy": "TIME_SHARING", "maxClients": 4}}), nil,
-			settings{"gpuSharingStrategy": "TIME_SHARING", "maxSharedClientsPerGpu": 4.0}},
-		{"secure boot under GKE's driver", gpuPool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot", true, settings{"secureBoot": false}, nil, false},
 		{"fast socket", gpuPool, "nodeConfig.fastSocket", nil, settings{"fastSocket": true}, nil, settings{"enabled": true}},
 
 		{"machine type", cpuPool, "nodeConfig.machineType", "n2-standard-32", settings{"machineType": "c2-standard-60"}, nil, "c2-standard-60"},
@@ -141,8 +137,6 @@ func TestNodePoolSettings(t *testing.T) {
 		{"disk type of a machine that takes one only", cpuPool, "nodeConfig.diskType", "pd-balanced", settings{"machineType": "c4-standard-32"}, nil, "hyperdisk-balanced"},
 		{"disk size", cpuPool, "nodeConfig.diskSizeGb", 100.0, settings{"disk": settings{"sizeGb": 500}}, nil, 500.0},
 		{"local SSDs", cpuPool, "nodeConfig.ephemeralStorageLocalSsdConfig", nil, settings{"localSsdCount": 4}, nil, settings{"localSsdCount": 4.0}},
-		{"gvnic", cpuPool, "nodeConfig.gvnic.enabled", true, settings{"gvnic": false}, nil, nil},
-		{"secure boot", cpuPool, "nodeConfig.shieldedInstanceConfig.enableSecureBoot", true, settings{"secureBoot": false}, nil, false},
 		{"pods a node", cpuPool, "maxPodsPerNode", 110.0, settings{"maxPodsPerNode": 32}, nil, 32.0},
 		{"labels", cpuPool, "nodeConfig.labels.team", nil, settings{"labels": settings{"team": "ads"}}, nil, "ads"},
 		{"taints", cpuPool, "nodeConfig.taints", []any{}, settings{"taints": []any{settings{"key": "team", "value": "ads", "effect": "PreferNoSchedule"}}}, nil,
@@ -154,13 +148,6 @@ func TestNodePoolSettings(t *testing.T) {
 		{"surge of scarce machines", gpuPool, "upgradeSettings.maxSurge", 0.0, settings{"upgrade": settings{"maxSurge": 1}}, nil, 1.0},
 		{"surge of reserved machines", cpuPool, "upgradeSettings", settings{"strategy": "SURGE", "maxSurge": 1.0, "maxUnavailable": 0.0},
 			settings{"reservation": "spare"}, nil, settings{"strategy": "SURGE", "maxSurge": 0.0, "maxUnavailable": 1.0}},
-		{"blue-green", cpuPool, "upgradeSettings", settings{"strategy": "SURGE", "maxSurge": 1.0, "maxUnavailable": 0.0},
-			settings{"upgrade": settings{"strategy": "BLUE_GREEN"}}, nil,
-			settings{"strategy": "BLUE_GREEN", "blueGreenSettings": settings{
-				"standardRolloutPolicy": settings{"batchNodeCount": 1.0}, "nodePoolSoakDuration": "3600s"}}},
-		{"blue-green in larger batches", cpuPool, "upgradeSettings.blueGreenSettings", nil,
-			settings{"upgrade": settings{"strategy": "BLUE_GREEN", "batchNodes": 2, "soakSeconds": 600}}, nil,
-			settings{"standardRolloutPolicy": settings{"batchNodeCount": 2.0}, "nodePoolSoakDuration": "600s"}},
 
 		{"image streaming", cpuPool, "nodeConfig.gcfsConfig.enabled", true, nil, settings{"imageStreaming": false}, nil},
 		{"image streaming on Ubuntu", cpuPool, "nodeConfig.gcfsConfig.enabled", true, settings{"imageType": "UBUNTU_CONTAINERD"}, nil, nil},

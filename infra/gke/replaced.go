@@ -36,8 +36,6 @@ var identifying = []struct {
 	{"projects", field.NewPath("persia:project")},
 	{"locations", field.NewPath("persia:cluster", "region")},
 	{"clusters", field.NewPath("persia:cluster", "name")},
-	{"datapath", field.NewPath("persia:cluster", "dataplaneV2")},
-	{"privateNodes", field.NewPath("persia:cluster", "privateNodes")},
 	{"controlPlane", field.NewPath("persia:cluster", "network", "controlPlane")},
 	{"existing", field.NewPath("persia:cluster", "existing")},
 }
@@ -57,9 +55,7 @@ func Replaced(project string, cluster config.Cluster, resources map[resource.URN
 		was, is := parts(had), parts(wanted)
 		replacement := &Replacement{Cluster: was["clusters"]}
 		for _, setting := range identifying {
-			// Only private nodes have a control plane with a range.
-			implied := setting.part == "controlPlane" && was["privateNodes"] != is["privateNodes"]
-			if was[setting.part] != is[setting.part] && !implied {
+			if was[setting.part] != is[setting.part] {
 				replacement.Settings = append(replacement.Settings, Setting{Path: setting.path, Was: was[setting.part], Is: is[setting.part]})
 			}
 		}
@@ -86,9 +82,6 @@ func parts(identifier string) map[string]string {
 	query, _ := url.ParseQuery(settings)
 	for name := range query {
 		all[name] = query.Get(name)
-	}
-	if on, known := map[string]string{advancedDatapath: "true", legacyDatapath: "false"}[all["datapath"]]; known {
-		all["datapath"] = on
 	}
 	return all
 }

@@ -52,13 +52,11 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 		refuses []string
 	}{
 		"nothing":                         {running, nil, nil},
-		"a new stack":                     {nil, settings{"privateNodes": false}, nil},
+		"a new stack":                     {nil, settings{"network.controlPlane": "172.16.1.0/28"}, nil},
 		"an edit that replaces nothing":   {running, settings{"releaseChannel": "STABLE"}, nil},
-		"public nodes":                    {running, settings{"privateNodes": false}, []string{`persia:cluster.privateNodes: Invalid value: "false": was true`}},
 		"another name":                    {running, settings{"name": "persia-two"}, []string{`persia:cluster.name: Invalid value: "persia-two": was persia-dev`}},
 		"another region":                  {running, settings{"region": "us-east1", "zones": []any{"us-east1-b"}}, []string{`persia:cluster.region: Invalid value: "us-east1": was us-central1`}},
 		"another project":                 {running, settings{"persia:project": "other-project"}, []string{`persia:project: Invalid value: "other-project": was my-project`}},
-		"another datapath":                {running, settings{"dataplaneV2": false}, []string{`persia:cluster.dataplaneV2: Invalid value: "false": was true`}},
 		"another range":                   {running, settings{"network.controlPlane": "172.16.1.0/28"}, []string{`persia:cluster.network.controlPlane: Invalid value: "172.16.1.0/28": was 172.16.0.0/28`}},
 		"from a cluster that exists":      {elsewhere, nil, []string{`persia:cluster.existing: Invalid value: "not set": was set`, `persia:cluster.name: Invalid value: "persia-dev": was shared`}},
 		"another name, and suspended":     {job(0), settings{"name": "persia-two"}, nil},

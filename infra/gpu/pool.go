@@ -22,12 +22,6 @@ func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePool
 	if gpu.Partition != "" {
 		accelerator.GpuPartitionSize = pulumi.String(gpu.Partition)
 	}
-	if gpu.Sharing != nil {
-		accelerator.GpuSharingConfig = container.NodePoolNodeConfigGuestAcceleratorGpuSharingConfigArgs{
-			GpuSharingStrategy:     pulumi.String(gpu.Sharing.Strategy),
-			MaxSharedClientsPerGpu: pulumi.Int(gpu.Sharing.MaxClients),
-		}
-	}
 	return container.NodePoolNodeConfigGuestAcceleratorArray{accelerator}
 }
 

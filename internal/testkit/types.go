@@ -22,7 +22,6 @@ const (
 
 // The types of Google Cloud's resources that tests look at.
 const (
-	BackupPlan        = "gcp:gkebackup/backupPlan:BackupPlan"
 	Bucket            = "gcp:storage/bucket:Bucket"
 	BucketGrant       = "gcp:storage/bucketIAMMember:BucketIAMMember"
 	Cluster           = "gcp:container/cluster:Cluster"

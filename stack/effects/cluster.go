@@ -52,9 +52,6 @@ func clusterData(before, after Stack) []string {
 			effects = append(effects, fmt.Sprintf("persia:pedl: the data of %s does not move: its disk, of the claim %s, stays in Google Cloud, and %s begins empty in the new cluster. To keep the data, copy it first with pg_dump", name, claim, name))
 		}
 	}
-	if before.BackupPlan != "" {
-		effects = append(effects, fmt.Sprintf("persia:cluster.backup.plan: the backup plan %s and its backups stay, and make no more backups of the cluster that goes. To restore one, see docs/guides/storage.md", before.BackupPlan))
-	}
 	return effects
 }
 

@@ -301,24 +301,22 @@ func TestDataOfAReplacedCluster(t *testing.T) {
 	reclaimed, share := Volume{Claim: "a", Storage: "disk", DeletesData: true}, Volume{Claim: "a", Storage: "Filestore instance a in b"}
 	for name, c := range map[string]struct {
 		edit func(before, after Stack)
-		plan string
 		says string
 	}{
-		"a bucket":                       {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = bucket, bucket }, "", "persia:storage: the data of the volume a stays in gs://a, and the new cluster has it"},
-		"a disk that its driver deletes": {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = reclaimed, reclaimed }, "", "persia:storage: This deletes disk with all data"},
+		"a bucket":                       {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = bucket, bucket }, "persia:storage: the data of the volume a stays in gs://a, and the new cluster has it"},
+		"a disk that its driver deletes": {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = reclaimed, reclaimed }, "persia:storage: This deletes disk with all data"},
 		"an instance of another project": {func(before, after Stack) {
 			before.Volumes["a"], after.Volumes["a"] = share, share
 			after.Replaced.Settings = []gke.Setting{{Path: field.NewPath("persia:project"), Was: "old", Is: "new"}}
-		}, "", "the data of the volume a stays in the Filestore instance a in b of the project old, and the new cluster does not have it"},
-		"a directory":                 {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = node, node }, "", "persia:storage: the data of the volume a is lost with the nodes"},
-		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed }, "", "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
-		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = empty }, "", "persia:pedl: the data of pedl-postgresql is lost with its pod"},
-		"backups":                     {func(Stack, Stack) {}, "persia-dev", "persia:cluster.backup.plan: the backup plan persia-dev and its backups stay"},
-		"nothing":                     {func(Stack, Stack) {}, "", ""},
+		}, "the data of the volume a stays in the Filestore instance a in b of the project old, and the new cluster does not have it"},
+		"a directory":                 {func(before, after Stack) { before.Volumes["a"], after.Volumes["a"] = node, node }, "persia:storage: the data of the volume a is lost with the nodes"},
+		"a database of a class":       {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = claimed }, "persia:pedl: the data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"},
+		"a database without a volume": {func(before, _ Stack) { before.PEDL["pedl-postgresql"] = empty }, "persia:pedl: the data of pedl-postgresql is lost with its pod"},
+		"nothing":                     {func(Stack, Stack) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := New(), New()
-			before.BackupPlan, after.Replaced = c.plan, &gke.Replacement{Cluster: "persia-dev"}
+			after.Replaced = &gke.Replacement{Cluster: "persia-dev"}
 			c.edit(before, after)
 			effects := Of(before, after, nil)
 			if c.says == "" {

@@ -45,10 +45,8 @@ type NodePool struct {
 type cost int
 
 const (
-	// mayRecreate is for an update that may recreate the nodes: Google does not document it.
-	mayRecreate cost = iota
 	// recreates is for an update in which GKE recreates the nodes in rounds.
-	recreates
+	recreates cost = iota
 	// replaces is for a change for which Google Cloud deletes the pool and creates another.
 	replaces
 )
@@ -70,13 +68,9 @@ var poolSettings = []struct {
 	{field: "gpu.type", output: accelerator + "type"},
 	{field: "gpu.count", output: accelerator + "count"},
 	{field: "gpu.partition", output: accelerator + "gpuPartitionSize"},
-	{field: "gpu.sharing.strategy", output: accelerator + "gpuSharingConfig.gpuSharingStrategy"},
-	{field: "gpu.sharing.maxClients", output: accelerator + "gpuSharingConfig.maxSharedClientsPerGpu"},
 	{field: "imageType", output: "nodeConfig.imageType"},
 	{field: "localSsdCount", output: "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"},
-	{field: "gvnic", output: "nodeConfig.gvnic.enabled"},
 	{field: "fastSocket", output: "nodeConfig.fastSocket.enabled"},
-	{field: "secureBoot", output: "nodeConfig.shieldedInstanceConfig.enableSecureBoot"},
 	{field: "maxPodsPerNode", output: "maxPodsPerNode"},
 	{"persia:cluster.encryption.bootDisks", "nodeConfig.bootDiskKmsKey", func(p NodePool) any { return p.Cluster.Encryption.BootDisks }},
 	{"persia:cluster.imageStreaming", "nodeConfig.gcfsConfig.enabled", func(p NodePool) any {
@@ -92,16 +86,12 @@ var poolSettings = []struct {
 			return gcp.DriverDisabled
 		}
 	}},
-	{workloadIdentity, "nodeConfig.workloadMetadataConfig.mode", func(p NodePool) any {
-		return map[bool]string{true: "GKE_METADATA", false: "GCE_METADATA"}[p.Cluster.WorkloadIdentity]
-	}},
 }
 
 const (
 	// driverVersion is the path of the driver's version, which GKE is told only if it installs the driver.
-	driverVersion    = "persia:nvidiaDriver.version"
-	workloadIdentity = "persia:cluster.workloadIdentity"
-	accelerator      = "nodeConfig.guestAccelerators.0."
+	driverVersion = "persia:nvidiaDriver.version"
+	accelerator   = "nodeConfig.guestAccelerators.0."
 )
 
 // costOf returns what a change of a setting costs: what the tag change of the pool's field says, or else a
@@ -112,9 +102,6 @@ func costOf(setting string) cost {
 		if json, _, _ := strings.Cut(f.Tag.Get("json"), ","); json == name && f.Tag.Get("change") == "update" {
 			return recreates
 		}
-	}
-	if setting == workloadIdentity {
-		return mayRecreate
 	}
 	return replaces
 }
@@ -219,7 +206,7 @@ func refused(protected bool) string {
 // poolChanges describes the effects on the nodes of a pool that stays.
 func poolChanges(before, after Stack, name string, was, is Pool) []string {
 	var changes []string
-	highest := mayRecreate
+	highest := recreates
 	for _, setting := range poolSettings {
 		path, old, new := setting.field, was.settings[setting.field], is.settings[setting.field]
 		if old == new {
@@ -243,9 +230,8 @@ func poolChanges(before, after Stack, name string, was, is Pool) []string {
 			strings.Join(changes, ", "), refused(before.Protected && after.Protected), name,
 			minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, 0))}
 	}
-	does := map[cost]string{mayRecreate: "GKE may drain and recreate", recreates: "GKE drains and recreates"}[highest]
-	return []string{fmt.Sprintf("%s: %s the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
-		strings.Join(changes, ", "), does, name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, is.Rounds))}
+	return []string{fmt.Sprintf("%s: GKE drains and recreates the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
+		strings.Join(changes, ", "), name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, is.Rounds))}
 }
 
 // drivers describes the effects on nodes if a DaemonSet installs another version of the driver. GKE

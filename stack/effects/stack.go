@@ -44,8 +44,6 @@ type Stack struct {
 	Protected bool
 	// Zones are the zones of the cluster, for node pools without zones of their own.
 	Zones []string
-	// BackupPlan is the name of the plan of backups in the state of a stack, or "".
-	BackupPlan string
 	// deleted has the storage that the update deletes, by name.
 	deleted map[string]bool
 	// Replaced is the cluster that gives way to the one of this stack, or nil.
@@ -126,8 +124,6 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 		case clusterType:
 			stack.Protected, _ = outputs["deletionProtection"].(bool)
 			stack.Zones = texts(outputs["nodeLocations"])
-		case backupPlanType:
-			stack.BackupPlan = fmt.Sprint(outputs["name"])
 		}
 	}
 	return stack
@@ -135,9 +131,8 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 
 // Types of resources of Google Cloud in the state of a stack.
 const (
-	clusterType    = "gcp:container/cluster:Cluster"
-	nodePoolType   = "gcp:container/nodePool:NodePool"
-	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
+	clusterType  = "gcp:container/cluster:Cluster"
+	nodePoolType = "gcp:container/nodePool:NodePool"
 )
 
 // texts returns the elements of a list, or nil.

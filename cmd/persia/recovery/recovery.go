@@ -112,7 +112,6 @@ var ids = map[string]string{
 	"gcp:container/cluster:Cluster":              "projects/{project}/locations/{location}/clusters/{name}",
 	"gcp:container/nodePool:NodePool":            "projects/{project}/locations/{location}/clusters/{cluster}/nodePools/{name}",
 	"gcp:filestore/instance:Instance":            "projects/{project}/locations/{location}/instances/{name}",
-	"gcp:gkebackup/backupPlan:BackupPlan":        "projects/{project}/locations/{location}/backupPlans/{name}",
 	"gcp:serviceaccount/account:Account":         "projects/{project}/serviceAccounts/{accountId}@{project}.iam.gserviceaccount.com",
 	"gcp:storage/bucket:Bucket":                  "{name}",
 }

@@ -1,0 +1,324 @@
+package config
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/input"
+	"persia/gcp"
+)
+
+// checkPools checks the resolved node pools of the stack file.
+func (s *Stack) checkPools(p *input.Problems) {
+	path := field.NewPath(nodePoolsKey)
+	for i, pool := range s.NodePools {
+		s.checkNodePool(p, path.Index(i), pool)
+	}
+	input.UniqueField(p, path, "name", s.NodePools, func(pool Pool) string { return pool.Name }, "is already used by nodePools[%d]; give each pool a different name")
+}
+
+// longestPoolName is the limit of GKE (GKE API, NodePool).
+const longestPoolName = 40
+
+func (s *Stack) checkNodePool(p *input.Problems, path *field.Path, pool Pool) {
+	p.Name(path.Child("name"), pool.Name, validation.IsDNS1035Label)
+	p.AtMost(longestPoolName, path.Child("name"), pool.Name, "the limit of GKE")
+	m, known := s.MachineTypes.check(p, path.Child("machineType"), pool.MachineType)
+	s.checkPoolSize(p, path, pool, m)
+	if known {
+		checkGPU(p, path.Child("gpu"), pool, m)
+	}
+	if pool.SpareNodes < 0 {
+		p.Invalid(path.Child("spareNodes"), pool.SpareNodes, "must not be negative; write the number of nodes that may be lost at the same time")
+	}
+	// GKE, "Configure maximum Pods per node".
+	input.Range(p, path.Child("maxPodsPerNode"), pool.MaxPodsPerNode, 8, mostPodsPerNode, "; omit it for 110")
+	s.checkTaints(p, path.Child("taints"), pool)
+	if s.existing() {
+		return
+	}
+	s.checkPoolZones(p, path, pool, m)
+	checkPoolLabels(p, path.Child("labels"), pool.Labels)
+	checkUpgrade(p, path.Child("upgrade"), pool.Upgrade)
+	for _, rule := range s.poolRules(pool) {
+		if rule.broken {
+			at := path
+			for name := range strings.SplitSeq(rule.field, ".") {
+				at = at.Child(name)
+			}
+			p.Invalid(at, rule.value, "%s", rule.say)
+		}
+	}
+	if known {
+		checkSeries(p, path, pool, m)
+	}
+}
+
+const (
+	// mostNodes is the node limit of a cluster (GKE, "Quotas and limits").
+	mostNodes       = 15000
+	mostPodsPerNode = 256
+)
+
+func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
+	const limit = ", the limit of a cluster; to have no node, remove the pool, or write autoscaling with minNodes 0"
+	switch a := pool.Autoscaling; {
+	case pool.Nodes != nil && a != nil:
+		p.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; write either nodes or autoscaling", *pool.Nodes)
+	case pool.Nodes == nil && a == nil:
+		p.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
+	case pool.Nodes != nil:
+		if input.Range(p, path.Child("nodes"), *pool.Nodes, 1, mostNodes, limit) && !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m) {
+			checkSpread(p, path.Child("nodes"), *pool.Nodes, pool.ZoneCount())
+		}
+	default:
+		path = path.Child("autoscaling")
+		input.Range(p, path.Child("minNodes"), a.MinNodes, 0, mostNodes, "")
+		if input.Range(p, path.Child("maxNodes"), a.MaxNodes, 1, mostNodes, limit) && a.MaxNodes < a.MinNodes {
+			p.Invalid(path.Child("maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
+		}
+	}
+}
+
+// checkSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a
+// number of nodes per zone.
+func checkSpread(p *input.Problems, path *field.Path, nodes, zones int) {
+	below, above := nodes-nodes%zones, nodes-nodes%zones+zones
+	switch {
+	case nodes == below:
+	case below == 0:
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, above)
+	default:
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d or %d", zones, below, above)
+	}
+}
+
+// lacksZones reports whether a pool has no zones but needs them, because not every zone of every
+// region has its machines (Compute Engine, "Available regions and zones").
+func (s *Stack) lacksZones(p *input.Problems, pool Pool, m gcp.Machine) bool {
+	everywhere := pool.GPU == nil && slices.Contains([]string{"e2", "n1", "n2"}, m.Family())
+	return len(pool.Zones) == 0 && p.Decoded(field.NewPath(clusterKey)) && m.Type != "" && !everywhere
+}
+
+// checkPoolZones checks the zones of the nodes. If there are none, GKE chooses three of the region,
+// which may not have the machine type.
+func (s *Stack) checkPoolZones(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
+	switch zones := path.Child("zones"); {
+	case !p.Decoded(zones):
+	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, s.Cluster.Zones):
+		input.Zones(p, zones, s.Cluster.Region, pool.Zones)
+	case s.lacksZones(p, pool, m):
+		p.Required(zones, "write the zones that have %s, here or in the zones of the cluster, because GKE would otherwise choose three zones of the region, and not all of them have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
+	}
+	if pool.GPU == nil {
+		return
+	}
+	have, known := gcp.GPUZones(pool.GPU.Type, s.Cluster.Region)
+	lack := slices.DeleteFunc(slices.Clone(pool.Zones), func(zone string) bool { return slices.Contains(have, zone) || gcp.IsAIZone(zone) })
+	if !known || len(lack) == 0 || len(gcp.Zones(s.Cluster.Region)) == 0 {
+		return
+	}
+	where := "write " + input.Or(have) + " in zones of the pool"
+	if len(have) == 0 {
+		where = "choose another region, or other GPUs"
+	}
+	p.Warn(path.Child("machineType"), "%s is not in %s, as far as the program knows; %s. Its table may be old: `gcloud compute accelerator-types list --filter=name=%s` lists the zones", pool.GPU.Type, input.And(lack), where, pool.GPU.Type)
+}
+
+func checkPoolLabels(p *input.Problems, path *field.Path, labels map[string]string) {
+	input.Labels(p, path, labels)
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if key == PoolLabel {
+			p.Invalid(path.Key(key), key, "is set on every node by the program; remove it")
+		}
+		if domain := reservedDomain(key); domain != "" {
+			p.Invalid(path.Key(key), key, "is in the domain %s, which is reserved for GKE; use your own prefix, or none", domain)
+		}
+	}
+}
+
+// reservedDomain returns the domain of Kubernetes or Google in the prefix of a label, or "".
+func reservedDomain(label string) string {
+	prefix, _, prefixed := strings.Cut(label, "/")
+	for _, domain := range []string{"kubernetes.io", "k8s.io", "google.com"} {
+		if prefixed && (prefix == domain || strings.HasSuffix(prefix, "."+domain)) {
+			return domain
+		}
+	}
+	return ""
+}
+
+func (s *Stack) checkTaints(p *input.Problems, path *field.Path, pool Pool) {
+	for i, t := range pool.Taints {
+		at := path.Index(i).Child("key")
+		p.Name(at, t.Key, validation.IsQualifiedName)
+		p.InvalidFor(path.Index(i).Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
+		switch {
+		case t.Key == gcp.TaintGPU:
+			// GKE would accept it on a GPU pool: cluster-toolkit declares it itself
+			// (modules/compute/gke-node-pool/main.tf, concat(var.taints, local.gpu_taint)). Here the
+			// pools' order has GKE set it.
+			p.Invalid(at, t.Key, "is set by GKE on every GPU pool, and would keep pods off other pools; remove the taint")
+		case t.Key == gcp.TaintSpot && pool.Spot:
+			p.Invalid(at, t.Key, "is set on every spot pool; remove the taint")
+		case t.Key == gcp.TaintQueued && pool.QueuedProvisioning:
+			p.Invalid(at, t.Key, "is set by GKE on pools with queuedProvisioning; remove the taint")
+		case !s.existing() && t.Key != gcp.TaintSpot && reservedDomain(t.Key) != "":
+			p.Invalid(at, t.Key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(t.Key))
+		}
+	}
+	input.Unique(pool.Taints, func(t Taint) Taint { return Taint{Key: t.Key, Effect: t.Effect} }, func(i, first int, t Taint) {
+		p.Duplicate(path.Index(i), t.Key+":"+string(t.Effect), "repeats the key and effect of taints[%d]; remove one of them", first)
+	})
+}
+
+// reservationForm matches the name of a reservation, or its path in another project, with an
+// optional block (cluster-toolkit, modules/compute/gke-node-pool, specific_reservations).
+var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?(/reservationBlocks/[a-z0-9-]{1,63})?$`)
+
+// poolRule is a rule over several fields of a pool.
+type poolRule struct {
+	broken bool
+	field  string
+	value  any
+	say    string
+}
+
+// poolRules returns the rules about names, and about spot, queued provisioning, compact placement,
+// reservations and Fast Socket, most of which exclude each other (GKE, "Run a large-scale workload
+// with flex-start with queued provisioning", "Define compact placement for GKE nodes", "Improve
+// workload efficiency using NCCL Fast Socket").
+func (s *Stack) poolRules(pool Pool) []poolRule {
+	queued, compact, reserved := pool.QueuedProvisioning, pool.CompactPlacement, pool.Reservation != ""
+	scaling := Autoscaling{}
+	if pool.Autoscaling != nil {
+		scaling = *pool.Autoscaling
+	}
+	return []poolRule{
+		{pool.Name == SystemPoolName, "name", pool.Name, "is the name of the cluster's system pool; choose another"},
+		{pool.Name == "default-pool", "name", pool.Name, "is the name of the pool that GKE creates with each cluster, which the stack removes; choose another"},
+		{pool.Spot && queued, "spot", true, "cannot be combined with queuedProvisioning, whose nodes are never preempted; remove one of them"},
+		{pool.Spot && !queued && reserved, "spot", true, "cannot be combined with reservation, because reservations have no spot machines; remove one of them"},
+		{queued && pool.Nodes != nil, "nodes", pool.MostNodes(), "cannot be combined with queuedProvisioning, which creates nodes on request; use autoscaling with minNodes 0 instead"},
+		{queued && scaling.MinNodes > 0, "autoscaling.minNodes", scaling.MinNodes, "must be 0 with queuedProvisioning, which creates nodes on request"},
+		{queued && scaling.LocationPolicy == "BALANCED", "autoscaling.locationPolicy", scaling.LocationPolicy, "cannot be combined with queuedProvisioning, which creates nodes wherever they are available; write ANY, or remove it"},
+		{queued && reserved, "reservation", pool.Reservation, "cannot be combined with queuedProvisioning, which does not use reserved machines; remove one of them"},
+		{queued && compact, "compactPlacement", true, "cannot be combined with queuedProvisioning; remove one of them"},
+		{compact && len(pool.Zones) == 0 && s.Cluster.Region != "", "compactPlacement", true, "requires a single zone, but GKE chooses three zones for a pool without zones; write one in zones of the pool, or remove it"},
+		{compact && len(pool.Zones) > 1, "compactPlacement", true, "requires a single zone, but the pool has the zones " + input.And(pool.Zones) + "; write one zone, or remove it"},
+		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its machines are, and gives none to a pool with a placement policy of its own; remove it"},
+		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a reservation, like nn-workers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks"},
+		{pool.FastSocket && pool.GPU == nil, "fastSocket", true, "is only for GPU pools; remove it"},
+		{pool.FastSocket && pool.GPU != nil && pool.ImageType == gcp.ImageUbuntu, "fastSocket", true, "requires the image " + gcp.ImageCOS + ", but the pool has " + gcp.ImageUbuntu + "; remove it, or choose an NVIDIA driver installer for " + gcp.ImageCOS},
+	}
+}
+
+// The sizes of GKE's node images: 12 GB since 1.32 (GoogleCloudPlatform/magic-modules#13788),
+// and 15 GB with GPUs (#2505).
+const leastDiskGB, leastGPUDiskGB = 12, 15
+
+const (
+	// mostDiskGB is the largest boot disk (GKE, "Configure a custom boot disk").
+	mostDiskGB = 65536
+	// muchDiskGB is the size of a boot disk above which the program warns.
+	muchDiskGB = 10_000
+)
+
+// checkSeries checks the fields that depend on the series of a pool's machines. For series that are
+// not in the catalogue, any type of disk and number of local SSDs may be right.
+func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
+	diskType, size := path.Child("disk", "type"), path.Child("disk", "sizeGb")
+	switch disks := m.BootDisks(); {
+	case pool.Disk.Type == "":
+		p.Required(diskType, "write one of %s: the series of %s is not in the catalogue, and might not support all of them", input.Or(gcp.DiskTypes), m.Type)
+	case slices.Contains(gcp.DiskTypes, pool.Disk.Type) && len(disks) > 0 && !slices.Contains(disks, pool.Disk.Type):
+		p.Invalid(diskType, pool.Disk.Type, "is not supported by %s; write %s", m.Type, input.Or(disks))
+	}
+	least := leastDiskGB
+	if pool.GPU != nil {
+		least = leastGPUDiskGB
+	}
+	switch {
+	case pool.Disk.SizeGB < least || pool.Disk.SizeGB > mostDiskGB:
+		p.Invalid(size, pool.Disk.SizeGB, "must be from %d, the size of the node image, to %d", least, mostDiskGB)
+	case pool.Disk.SizeGB > muchDiskGB:
+		p.Warn(size, "%d GB is the size of the boot disk of each node, which holds images and logs; write it in storage if it is for data", pool.Disk.SizeGB)
+	}
+	at := path.Child("localSsdCount")
+	switch counts, known := m.LocalSSDs(); {
+	case pool.LocalSSDs < 0:
+		p.Invalid(at, pool.LocalSSDs, "must be at least 1; remove it if you need none")
+	case pool.LocalSSDs == 0 && strings.HasSuffix(m.Type, "-lssd"):
+		p.Required(at, "write the number of local SSDs that %s includes; without it, every update would replace the pool", m.Type)
+	case pool.LocalSSDs == 0 || !known || slices.Contains(counts, pool.LocalSSDs):
+	case len(counts) == 0:
+		p.Invalid(at, pool.LocalSSDs, "is not supported by %s; remove it, or choose another machine type", m.Type)
+	default:
+		p.Invalid(at, pool.LocalSSDs, "%s supports %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)))
+	}
+	if pool.Spot && !m.HasSpot() {
+		p.Invalid(path.Child("spot"), true, "is not available for %s; remove it, or choose a machine type of another series", m.Type)
+	}
+	if pool.CompactPlacement && !m.TakesCompactPlacement() {
+		p.Invalid(path.Child("compactPlacement"), true, "is not supported by the series of %s; remove it, or choose a machine type of %s", m.Type, input.Or(gcp.CompactFamilies()))
+	}
+	if m.NeedsGVNIC() && pool.ImageType != gcp.ImageCOS {
+		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s or %s), or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged, InstallerCOS)
+	}
+}
+
+func checkUpgrade(p *input.Problems, path *field.Path, u Upgrade) {
+	surge, unavailable := *u.MaxSurge, *u.MaxUnavailable
+	if !input.Range(p, path.Child("maxSurge"), surge, 0, mostUpgradedAtOnce, "") ||
+		!input.Range(p, path.Child("maxUnavailable"), unavailable, 0, mostUpgradedAtOnce, "") {
+		return
+	}
+	switch both := surge + unavailable; {
+	case both == 0:
+		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is also 0, so no node could be upgraded; set one of them to at least 1")
+	case both > mostUpgradedAtOnce:
+		p.Invalid(path.Child("maxUnavailable"), unavailable, "makes %d together with maxSurge, but GKE upgrades at most %d nodes at a time; write fewer", both, mostUpgradedAtOnce)
+	}
+}
+
+// keepsOff returns the key of the taint that keeps pods without tolerations off a pool, or
+// "". It leaves out the GPU taint: GKE adds the toleration to pods that request GPUs.
+func keepsOff(pool Pool) string {
+	if pool.Spot {
+		return gcp.TaintSpot
+	}
+	for _, taint := range pool.Taints {
+		if taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			return taint.Key
+		}
+	}
+	return ""
+}
+
+// warnOfPools warns of pools and GPUs that nothing uses. It leaves out existing clusters, whose
+// pools others may use, and stacks without jobs, which may get some later.
+func (s *Stack) warnOfPools(p *input.Problems) {
+	if s.Cluster.Existing != nil || len(s.Jobs) == 0 {
+		return
+	}
+	uses := s.poolUses()
+	for i, pool := range s.NodePools {
+		if s.Cluster.ReleaseChannel == "RAPID" && strings.HasPrefix(pool.MachineType, "a3-") {
+			p.Warn(field.NewPath(clusterKey, "releaseChannel"), "RAPID brings the newest node images first, on which %s may not run; write STABLE, and hold the nodes with maintenance.exclusions", pool.MachineType)
+		}
+		switch at := field.NewPath(nodePoolsKey).Index(i); {
+		case pool.QueuedProvisioning:
+		case uses[pool.Name] == nil:
+			p.Warn(at, "nothing of the stack runs on the pool %s, whose nodes are billed; name it in nodePool of a role, or remove it", pool.Name)
+		case pool.GPU != nil && !uses[pool.Name].gpus:
+			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, or choose a machine type without GPUs", pool.Name, ResourceGPU)
+		}
+	}
+}
