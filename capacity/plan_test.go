@@ -25,19 +25,19 @@ func TestQuotas(t *testing.T) {
 		want  []string
 	}{
 		"family with a quota of its own": {Usage{Machine: machine(t, "n2-standard-8"), Nodes: 3, BootDisk: Disk{"pd-balanced", 100}},
-			[]string{"global CPUS_ALL_REGIONS 24", "here IN_USE_ADDRESSES 1", "here INSTANCES 3", "here N2_CPUS 24", "here SSD_TOTAL_GB 300"}},
+			[]string{"global CPUS_ALL_REGIONS 24", "here INSTANCES 3", "here IN_USE_ADDRESSES 1", "here N2_CPUS 24", "here SSD_TOTAL_GB 300"}},
 		"family that shares one": {Usage{Machine: machine(t, "e2-standard-4"), Nodes: 2, BootDisk: Disk{"pd-standard", 50}},
-			[]string{"global CPUS_ALL_REGIONS 8", "here CPUS 8", "here DISKS_TOTAL_GB 100", "here IN_USE_ADDRESSES 1", "here INSTANCES 2"}},
+			[]string{"global CPUS_ALL_REGIONS 8", "here CPUS 8", "here DISKS_TOTAL_GB 100", "here INSTANCES 2", "here IN_USE_ADDRESSES 1"}},
 		"newer family": {Usage{Machine: machine(t, "c4-standard-8"), Nodes: 1, BootDisk: Disk{"hyperdisk-balanced", 100}},
-			[]string{"global CPUS_ALL_REGIONS 8", "here CPUS_PER_VM_FAMILY (vm_family C4) 8", "here HDB_TOTAL_GB 100", "here IN_USE_ADDRESSES 1", "here INSTANCES 1"}},
+			[]string{"global CPUS_ALL_REGIONS 8", "here CPUS_PER_VM_FAMILY (vm_family C4) 8", "here HDB_TOTAL_GB 100", "here INSTANCES 1", "here IN_USE_ADDRESSES 1"}},
 		"GPUs with a quota of their own": {Usage{Machine: machine(t, "a2-highgpu-8g"), Nodes: 2},
-			[]string{"global CPUS_ALL_REGIONS 192", "global GPUS_ALL_REGIONS 16", "here A2_CPUS 192", "here IN_USE_ADDRESSES 1", "here INSTANCES 2", "here NVIDIA_A100_GPUS 16"}},
+			[]string{"global CPUS_ALL_REGIONS 192", "global GPUS_ALL_REGIONS 16", "here A2_CPUS 192", "here INSTANCES 2", "here IN_USE_ADDRESSES 1", "here NVIDIA_A100_GPUS 16"}},
 		"GPUs that share one": {Usage{Machine: machine(t, "a3-highgpu-8g"), Nodes: 1},
-			[]string{"global CPUS_ALL_REGIONS 208", "global GPUS_ALL_REGIONS 8", "here CPUS 208", "here GPUS_PER_GPU_FAMILY (gpu_family NVIDIA_H100) 8", "here IN_USE_ADDRESSES 1", "here INSTANCES 1"}},
+			[]string{"global CPUS_ALL_REGIONS 208", "global GPUS_ALL_REGIONS 8", "here CPUS 208", "here GPUS_PER_GPU_FAMILY (gpu_family NVIDIA_H100) 8", "here INSTANCES 1", "here IN_USE_ADDRESSES 1"}},
 		"spot": {Usage{Machine: machine(t, "g2-standard-24"), Spot: true, Nodes: 1, LocalSSDs: 2},
-			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 2", "here IN_USE_ADDRESSES 1", "here INSTANCES 1", "here PREEMPTIBLE_CPUS 24", "here PREEMPTIBLE_LOCAL_SSD_GB 750", "here PREEMPTIBLE_NVIDIA_L4_GPUS 2"}},
+			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 2", "here INSTANCES 1", "here IN_USE_ADDRESSES 1", "here PREEMPTIBLE_CPUS 24", "here PREEMPTIBLE_LOCAL_SSD_GB 750", "here PREEMPTIBLE_NVIDIA_L4_GPUS 2"}},
 		"attached GPUs and local SSDs": {Usage{Machine: machine(t, "n1-standard-8").WithGPUs("nvidia-tesla-t4", 2), Nodes: 3, LocalSSDs: 1},
-			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 6", "here CPUS 24", "here IN_USE_ADDRESSES 1", "here INSTANCES 3", "here LOCAL_SSD_TOTAL_GB 1125", "here NVIDIA_T4_GPUS 6"}},
+			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 6", "here CPUS 24", "here INSTANCES 3", "here IN_USE_ADDRESSES 1", "here LOCAL_SSD_TOTAL_GB 1125", "here NVIDIA_T4_GPUS 6"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, c.want, texts(Quotas("here", []Usage{c.usage}, nil)))

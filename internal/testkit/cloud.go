@@ -35,14 +35,6 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 		}), nil
 	case "gcp:filestore/getInstance:getInstance":
 		return c.one("projects/%s/locations/%s/instances/%s", text("project"), text("location"), text("name"))
-	case "gcp:container/getCluster:getCluster":
-		return c.one("projects/%s/locations/%s/clusters/%s", text("project"), text("location"), text("name"))
-	case "gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":
-		policy := resource.PropertyMap{}
-		if _, exists := c[fmt.Sprintf("projects/%s/locations/%s/backupPlans/%s", text("project"), text("location"), text("name"))]; exists {
-			policy["policyData"] = resource.NewProperty("{}")
-		}
-		return policy, nil
 	case "gcp:compute/getNetwork:getNetwork":
 		return c.one("projects/%s/global/networks/%s", text("project"), text("name"))
 	case "gcp:compute/getDisk:getDisk":

@@ -99,12 +99,6 @@ var madeUpPools = []madeUp{
 		},
 	},
 	{
-		name: "shared GPUs",
-		pool: "shared", pools: []object{{"name": "shared", "machineType": "g2-standard-24", "nodes": 3,
-			"gpu": object{"type": "nvidia-l4", "count": 2, "sharing": object{"strategy": "TIME_SHARING", "maxClients": 3}}}},
-		jobs: []object{job("shared", object{"nnWorker": gpuRole("shared", 15, "1", "4Gi", 1)})},
-	},
-	{
 		name:      "a DaemonSet on every node",
 		installer: "ubuntu-daemonset",
 		pool:      "driver", pools: []object{{"name": "driver", "machineType": "g2-standard-4", "nodes": 2,

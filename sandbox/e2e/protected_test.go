@@ -17,7 +17,7 @@ func testProtected(t *testing.T, s *sandbox.Sandbox, dir string) {
 		protected   = "deletionProtection: true"
 		unprotected = "deletionProtection: false"
 		machine     = "machineType: g2-standard-32"
-		datapath    = "\n    dataplaneV2: false"
+		other       = "\n    network: {controlPlane: 172.16.1.0/28}"
 		permission  = "\n    replace: persia-dev"
 	)
 	up := func(project string) {
@@ -33,14 +33,14 @@ func testProtected(t *testing.T, s *sandbox.Sandbox, dir string) {
 	up(editStack(t, "dev", unprotected, protected))
 
 	t.Run("a pool", func(t *testing.T) {
-		_, err := preview(unprotected, protected, machine, machine+"\n      gvnic: false")
+		_, err := preview(unprotected, protected, machine, machine+"\n      maxPodsPerNode: 64")
 		require.Error(t, err)
-		changes, err := preview(machine, machine+"\n      gvnic: false")
+		changes, err := preview(machine, machine+"\n      maxPodsPerNode: 64")
 		require.NoError(t, err)
 		assert.Equal(t, 1, changes[apitype.OpReplace], "%v", changes)
 	})
 	t.Run("the cluster", func(t *testing.T) {
-		_, err := preview(unprotected, protected+datapath+permission)
+		_, err := preview(unprotected, protected+other+permission)
 		require.Error(t, err)
 	})
 	t.Run("destroy", func(t *testing.T) {
@@ -50,9 +50,9 @@ func testProtected(t *testing.T, s *sandbox.Sandbox, dir string) {
 	})
 	t.Run("without protection", func(t *testing.T) {
 		up(repository)
-		_, err := preview(unprotected, unprotected+datapath)
+		_, err := preview(unprotected, unprotected+other)
 		require.Error(t, err, "a job runs in the cluster")
-		changes, err := preview(unprotected, unprotected+datapath+permission)
+		changes, err := preview(unprotected, unprotected+other+permission)
 		require.NoError(t, err)
 		assert.Greater(t, changes[apitype.OpReplace], 30, "all that is inside the cluster goes with it: %v", changes)
 	})

@@ -48,7 +48,6 @@ var withoutEffect = map[string]string{
 	"Certificate.ca":                       "TestPasswordsAreInSecrets",
 	"Certificate.certificate":              "TestPasswordsAreInSecrets",
 	"Certificate.key":                      "TestPasswordsAreInSecrets",
-	"Cluster.backup":                       "TestBackupPlan",
 	"Cluster.encryption":                   "TestKeyGrants",
 	"Cluster.region":                       "TestGoldenPlans",
 	"Cluster.replace":                      "TestClusterWithJobsIsNotReplaced",
