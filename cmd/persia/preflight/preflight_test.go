@@ -236,8 +236,8 @@ func TestServices(t *testing.T) {
 		want  []string
 	}{
 		"defaults": {created, standard()},
-		"all off": {stackOf(zone + ", dns: KUBE_DNS, backup: {agent: false}, binaryAuthorization: false, securityPosture: DISABLED, imageStreaming: false}"),
-			[]string{"compute.googleapis.com", "container.googleapis.com", "iam.googleapis.com", "cloudresourcemanager.googleapis.com"}},
+		"no image streaming": {stackOf(zone + ", imageStreaming: false}"),
+			slices.DeleteFunc(standard(), func(name string) bool { return name == "containerfilesystem.googleapis.com" })},
 		"Filestore":         {volume("filestore: {instance: i, create: {}}"), standard("file.googleapis.com")},
 		"a bucket":          {volume("gcsFuse: {bucket: my-bucket}"), standard("storage.googleapis.com")},
 		"a key":             {stackOf(zone + ", encryption: {secrets: " + key + "}}"), standard("cloudkms.googleapis.com")},
