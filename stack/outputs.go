@@ -4,7 +4,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/workload/persia"
 )
