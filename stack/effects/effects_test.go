@@ -277,11 +277,10 @@ func TestPoolChanges(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pool := config.Pool{Name: "gpu", MachineType: "g2-standard-8", Nodes: new(2), GPU: &config.GPU{Type: "nvidia-l4", Count: 1}}
-			pool.Disk.SizeGB, pool.Upgrade.BatchNodes = 100, 1
+			pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
 			c.edit(&pool)
 			before, after := inState(t, nodePoolType, state), New()
-			after.AddPool(field.NewPath("persia:nodePools").Index(0), NodePool{Pool: pool, Cluster: config.Cluster{WorkloadIdentity: true}})
-			before.Pools["gpu"].settings[workloadIdentity] = "GKE_METADATA"
+			after.AddPool(field.NewPath("persia:nodePools").Index(0), NodePool{Pool: pool})
 			before.Pools["gpu"].settings[driverVersion] = after.Pools["gpu"].settings[driverVersion]
 			says := strings.Join(Of(before, after, nil), "\n")
 			assert.True(t, says == c.says || c.says != "" && strings.HasPrefix(says, c.says), says)
