@@ -238,3 +238,18 @@ func TestKeyGrants(t *testing.T) {
 		})
 	}
 }
+
+// prodWith is prod, but protected, and without storage.
+func prodWith(t testing.TB, change func(cluster map[string]any)) *testkit.Recorder {
+	t.Helper()
+	configuration := programtest.ReadStack(t, "prod")
+	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
+		delete(cluster.(map[string]any), "deletionProtection")
+		change(cluster.(map[string]any))
+	})
+	configuration["persia:storage"] = "[]"
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
+		delete(jobs.([]any)[0].(map[string]any), "mounts")
+	})
+	return programtest.MustDeploy(t, configuration)
+}
