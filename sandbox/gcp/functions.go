@@ -39,8 +39,6 @@ func (p *Provider) call(function tokens.ModuleMember, args resource.PropertyMap)
 		return resource.NewPropertyMapFromMap(map[string]any{"emailAddress": email, "member": "serviceAccount:" + email}), nil
 	case "gcp:storage/getBuckets:getBuckets":
 		return p.getBuckets(args)
-	case "gcp:gkebackup/getBackupPlanIamPolicy:getBackupPlanIamPolicy":
-		return p.getBackupPlanPolicy(args)
 	}
 	for _, r := range p.types {
 		if r.function == function {
@@ -60,18 +58,6 @@ func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, 
 		}
 	}
 	return resource.NewPropertyMapFromMap(map[string]any{"buckets": found}), err
-}
-
-// getBackupPlanPolicy answers with the policy of a backup plan. Of a plan that does not
-// exist it answers with nothing, as the data source of the official provider does
-// (tpgiamresource.DatasourceIamPolicyRead).
-func (p *Provider) getBackupPlanPolicy(args resource.PropertyMap) (resource.PropertyMap, error) {
-	name := os.Expand("projects/${project}/locations/${location}/backupPlans/${name}", func(field string) string { return textOf(args, field) })
-	plan, err := p.api.cloud.Get("gkebackup.backupPlan", name)
-	if err != nil || plan == nil {
-		return resource.PropertyMap{}, err
-	}
-	return resource.NewPropertyMapFromMap(map[string]any{"id": name, "etag": "ACAB", "policyData": "{}"}), nil
 }
 
 // lookup answers with a resource, or with the error of Google Cloud's provider. A block that occurs at

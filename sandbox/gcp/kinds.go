@@ -161,13 +161,6 @@ var kinds = map[string]kind{
 		function: "gcp:filestore/getInstance:getInstance",
 		called:   "Filestore instance",
 	},
-	"google_gke_backup_backup_plan": {
-		token:  "gcp:gkebackup/backupPlan:BackupPlan",
-		api:    "gkebackup.backupPlan",
-		id:     "projects/${project}/locations/${location}/backupPlans/${name}",
-		local:  labelFields,
-		called: "backup plan",
-	},
 	"google_storage_bucket": {
 		token: "gcp:storage/bucket:Bucket",
 		api:   "storage.bucket",

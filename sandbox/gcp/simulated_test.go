@@ -36,7 +36,6 @@ const (
 	keyGrantType   = "gcp:kms/cryptoKeyIAMMember:CryptoKeyIAMMember"
 	routerType     = "gcp:compute/router:Router"
 	natType        = "gcp:compute/routerNat:RouterNat"
-	backupPlanType = "gcp:gkebackup/backupPlan:BackupPlan"
 )
 
 type values = map[string]any

@@ -40,7 +40,6 @@ var kinds = map[string]rules{
 		needs: append(inNetwork("networkConfig.network"), need{kind: "compute.subnetwork", of: field("networkConfig.subnetwork")})},
 	"container.nodePool":          {defaults: poolDefaults, complete: completePool, gke: true, needs: []need{{kind: "container.cluster", of: ClusterOf, whole: true}}},
 	"file.instance":               {defaults: fields("file.instance"), complete: completeInstance, needs: []need{{kind: "compute.network", of: networkOfInstance, foreign: true}}},
-	"gkebackup.backupPlan":        {defaults: fields("gkebackup.backupPlan"), complete: completePlan},
 	"storage.bucket":              {defaults: bucketDefaults, complete: completeBucket},
 	"iam.serviceAccount":          {defaults: fields("iam.serviceAccount"), complete: completeAccount},
 	"artifactregistry.repository": {complete: completeRepository},

@@ -59,9 +59,6 @@ func completePool(c *Cloud, name string, body, old Body) error {
 	} else {
 		delete(body, "autoscaling")
 	}
-	if strategy := Text(body, "upgradeSettings.strategy"); strategy != "" && strategy != "SURGE" {
-		remove(body, "upgradeSettings.maxSurge")
-	}
 	poolNetwork(cluster, body)
 	poolConfig(cluster, Object(body, "config"))
 	return nil

@@ -59,10 +59,7 @@ var replays = map[string]struct {
 	"compute.regionDisk": {name: "projects/p/regions/us-central1/disks/d", differs: map[string]string{
 		"type": "a URL of the beta API", "replicaZones": "URLs of the beta API",
 	}},
-	"file.instance": {name: "projects/p/locations/us-central1-b/instances/i", differs: map[string]string{"networks": "addresses are rewritten in the recording"}},
-	"gkebackup.backupPlan": {name: "projects/p/locations/us-central1/backupPlans/p", differs: map[string]string{
-		"state": "READY, which the recording has as the number 3", "uid": "random",
-	}},
+	"file.instance":  {name: "projects/p/locations/us-central1-b/instances/i", differs: map[string]string{"networks": "addresses are rewritten in the recording"}},
 	"storage.bucket": {name: "b"},
 	"iam.serviceAccount": {name: "projects/p/serviceAccounts/a@p.iam.gserviceaccount.com", from: "serviceAccount", differs: map[string]string{
 		"uniqueId": "random", "oauth2ClientId": "random",

@@ -53,17 +53,6 @@ func networkOfInstance(name string, body Body) string {
 	return networkOf(name, Text(Objects(body, "networks")[0], "network"))
 }
 
-func completePlan(_ *Cloud, name string, body, _ Body) error {
-	body["name"], body["state"] = name, "READY"
-	fill(body, "uid", hash(name))
-	fill(body, "etag", hash(name))
-	// Without a schedule there is no objective to be met.
-	if has(body, "backupSchedule") {
-		remove(body, "rpoRiskLevel", "rpoRiskReason")
-	}
-	return nil
-}
-
 func completeRepository(_ *Cloud, name string, body, _ Body) error {
 	body["name"] = name
 	return nil
