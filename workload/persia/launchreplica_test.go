@@ -59,6 +59,35 @@ func TestLaunchEndsAfterNATS(t *testing.T) {
 	assert.Equal(t, "complete in attempt 1", j.becomes("complete"))
 }
 
+// TestLaunchStuck lets replicas wait for each other forever, although all of them live.
+func TestLaunchStuck(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_STUCK_SECONDS=1")
+	nnWorker := j.start("nn-worker-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || { touch $PERSIA_PROGRESS_FILE; exec sleep 600; }; [[ ! -e $PERSIA_PROGRESS_FILE ]]`)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	nnWorker.says("attempt 1 ends: no nn-worker has made progress for 1 s")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+}
+
+// TestLaunchGPUIsLost: a node with a broken GPU does not cost the newest checkpoint.
+func TestLaunchGPUIsLost(t *testing.T) {
+	t.Parallel()
+	j := newTraining(t, "nn-worker=1,dataloader=1")
+	for _, file := range []string{"s0/a.emb", "dense.pt", "embedding_dump_done", "opt.pt"} {
+		for _, checkpoint := range []string{"1", "2"} {
+			path := filepath.Join(j.dir, "run", "attempt-1", checkpoint, file)
+			require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o700))
+			require.NoError(t, os.WriteFile(path, []byte("num_shards: 1\n"), 0o600))
+		}
+	}
+	python := filepath.Join(j.dir, "python")
+	require.NoError(t, os.WriteFile(python, []byte("#!/bin/bash\necho >>asked\n[[ $(wc -l <asked) -gt 2 ]] && echo 8 || echo 7\n"), 0o700))
+	j.start("nn-worker-0", note+`echo "from $PERSIA_RESUME_DIR" >>resume`, "PERSIA_GPUS=8", "PERSIA_PYTHON="+python)
+	j.start("dataloader-0", note+`[[ $PERSIA_ATTEMPT -gt 3 ]] || exec sleep 600`)
+	assert.Equal(t, "complete in attempt 4", j.becomes("complete"))
+	assert.Equal(t, []string{"from " + filepath.Join(j.dir, "run/attempt-1/2")}, j.lines("resume"))
+}
+
 // listen takes connections until the returned function closes all of them.
 func listen(t *testing.T, address string) (outage func()) {
 	t.Helper()

@@ -402,6 +402,7 @@ class Doubts(JobTest):
             ("in another process", lambda: (tell(1), fail(), restart(pod="nn-worker")), 2, "2 1"),
             ("the coordinator with the nn-worker", lambda: (tell(1), restart(pod="nn-worker")), 2, "2 1"),
             ("one that is kept alone", lambda: (self.job.keeper.tidy(), tell(1), fail(), restart(), self.job.keeper.tidy()), 1, "2 2"),
+            ("one that was to be removed", lambda: (tell(1), fail(), restart(), look(), tell(1, 2), fail(), restart()), 1, "2 1 1"),
             ("one that worked is not removed",
              lambda: (tell(1, 2), save("3"), look(), fail(), restart(), tell(1), look(), fail(), restart()), 1, "2 3 2"),
         ):

@@ -53,6 +53,15 @@ class Pauses(JobTest):
             self.all_report(attempt, "waiting")
         self.assertEqual(["attempt 2 starts in 10 s or later", "attempt 3 starts in 20 s or later"], self.said(" starts in "))
 
+    def test_failures_count_from_the_newest_checkpoint(self):
+        self.job = self.coordinator(attempts=2)
+        for attempt in (1, 2, 3):
+            self.all_report(attempt - 1, "waiting")
+            self.write_complete(f"attempt-{attempt}/1")
+            self.report("nn-worker", attempt, "failed")
+            self.report("dataloader", attempt, "waiting")
+        self.assertEqual(4, self.job.attempt, self.job.status())
+
     def test_a_pod_that_is_replaced_soon_again_costs_a_growing_pause_and_no_failure(self):
         self.job = self.coordinator(backoff_seconds=10, attempts=3)
         for pause, length in ((0, 1), (0, 1), (10, 1), (20, 400), (0, 1), (0, 1)):

@@ -5,11 +5,18 @@ import unittest
 from unittest import mock
 
 import launch
+import settings
 
 POD = {
     "PERSIA_ROLE": "dataloader", "REPLICA_INDEX": "0", "PERSIA_COORDINATOR": "127.0.0.1:1", "PERSIA_TOKEN": "of the job",
     "PERSIA_IDLE_FILE": "/none/idle", "PERSIA_STATE_DIR": "/none",
 }
+
+
+class Defaults(unittest.TestCase):
+    def test_they_are_what_docs_guides_jobs_says(self):
+        want = {"attempts": 5, "backoff_seconds": 10, "beat_seconds": 5, "end_seconds": 60, "keep": 2, "lost_seconds": 60, "nats_seconds": 30, "stop_seconds": 20, "stuck_seconds": 3600}
+        self.assertEqual(want, {name: vars(settings.Settings(POD))[name] for name in want})
 
 
 class Misuse(unittest.TestCase):
