@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -20,7 +19,7 @@ func awaitTrainings(ctx context.Context, client kubernetes.Interface, out io.Wri
 	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
 	return status.Await(ctx, client, func(all []status.Training) (bool, error) {
 		w.show(ctx, all)
-		return result(all)
+		return status.Ended(all)
 	})
 }
 
@@ -53,15 +52,6 @@ func (w *watch) show(ctx context.Context, all []status.Training) {
 
 func (w *watch) say(text string) {
 	fmt.Fprintf(w.out, "%5s  %s\n", time.Since(w.started).Round(time.Second), text)
-}
-
-// result reports whether all training jobs have ended, and which have failed. Without a job, they
-// have.
-func result(all []status.Training) (ended bool, err error) {
-	if len(all) == 0 {
-		return true, errors.New("no training job reports its completion: persia:jobs is empty, or all jobs have the engine operator")
-	}
-	return status.Ended(all)
 }
 
 // line describes the training jobs on one line.

@@ -142,7 +142,7 @@ and with 1 if it has failed.`,
 			}
 			now, err := status.Read(command.Context(), config, time.Now())
 			if err == nil && len(now.Jobs) == 0 {
-				command.Println("no training job reports its completion: none is there, or all have the engine operator")
+				command.Println(status.None)
 			}
 			now.Print(command.OutOrStdout())
 			return fails(err)

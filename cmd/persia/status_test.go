@@ -31,8 +31,7 @@ const running = `{"items": [
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
 		"labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
-	"/api/v1/pods":                   pods,
-	"/api/v1/namespaces/persia/pods": pods,
+	"/api/v1/pods": pods,
 	"/api/v1/namespaces/persia/events": `{"items": [{"involvedObject": {"kind": "Pod", "name": "clicks-nn-worker-0"}, "type": "Normal",
 		"reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max node group size reached"}]}`,
 	"/api/v1/namespaces/nats-io/pods":                          `{"items": []}`,
@@ -62,7 +61,7 @@ job clicks: 0 of 1 pods are ready
 		"a job that trains": {jobs: jobs, pods: running, says: `
 job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished
   last checkpoint: /ckpt/clicks/1/attempt-2/step-200, `},
-		"no job":                            {jobs: empty, says: "no training job reports its completion"},
+		"no job":                            {jobs: empty, says: "all have engine: operator and are suspended or have restartPolicy: Always"},
 		"another context":                   {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
 		"no such kubeconfig":                {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "persia status: "},
 		"help":                              {jobs: jobs, args: []string{"--help"}, says: "persia status [flags]"},

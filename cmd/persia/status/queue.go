@@ -15,9 +15,15 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// workload is Kueue's record of a job in a queue: the fields of kueue.x-k8s.io/v1beta2 that
-// [Read] needs.
-type workload struct {
+var (
+	// workloads are Kueue's records of jobs in queues.
+	workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
+	// requests ask GKE for the nodes of nn-workers, and have the names of their jobs.
+	requests = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}
+)
+
+// record has the fields of a workload or a request that [Read] needs.
+type record struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		QueueName string `json:"queueName"`
@@ -35,89 +41,115 @@ type workload struct {
 	} `json:"status"`
 }
 
-var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
+// answers are what conditions mean. The first one that a record has counts.
+var answers = []struct {
+	condition string
+	status    metav1.ConditionStatus
+	means     string
+}{
+	{"Failed", metav1.ConditionTrue, "GKE has given up, and is asked again: "},
+	{"CapacityRevoked", metav1.ConditionTrue, "GKE has taken the nodes back, and is asked again: "},
+	{"BookingExpired", metav1.ConditionTrue, "the nn-workers have not used the nodes in time, and GKE is asked again: "},
+	{"Provisioned", metav1.ConditionTrue, "the nodes are there: "},
+	{"Accepted", metav1.ConditionTrue, "GKE waits until it has all nodes at once: "},
+	// Kueue's messages are whole sentences.
+	{"QuotaReserved", metav1.ConditionFalse, ""},
+	{"QuotaReserved", metav1.ConditionTrue, ""},
+	{"Evicted", metav1.ConditionTrue, ""},
+}
 
-// queued returns why jobs of a namespace wait for Kueue at a time, by the name of the job. There are
-// none in a cluster without Kueue.
-func queued(ctx context.Context, client dynamic.Interface, namespace string, now time.Time) (map[string]Wait, error) {
-	list, err := client.Resource(workloads).Namespace(namespace).List(ctx, metav1.ListOptions{})
+func (r record) answer(otherwise string) string {
+	for _, row := range answers {
+		if c := meta.FindStatusCondition(r.Status.Conditions, row.condition); c != nil && c.Status == row.status {
+			return row.means + c.Message
+		}
+	}
+	return otherwise
+}
+
+// records returns all objects of a kind, or none in a cluster without the kind.
+func records(ctx context.Context, client dynamic.Interface, kind schema.GroupVersionResource) ([]record, error) {
+	list, err := client.Resource(kind).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the queues of %s: %w", namespace, err)
+	var all struct {
+		Items []record `json:"items"`
 	}
-	queues, waits := map[string][]workload{}, map[string]Wait{}
-	for _, item := range list.Items {
-		var w workload
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &w); err != nil {
-			return nil, fmt.Errorf("read the queues of %s: %w", namespace, err)
-		}
-		queue := w.Spec.QueueName
+	if err == nil {
+		err = runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the %s: %w", kind.Resource, err)
+	}
+	return all.Items, nil
+}
+
+// queued returns the places of jobs in Kueue's queues at a time, by NAMESPACE/JOB.
+func queued(all []record, now time.Time) map[string][]Wait {
+	queues, waits := map[string][]record{}, map[string][]Wait{}
+	add := func(w record, verb, place string, values ...any) {
+		job := w.job()
+		waits[w.Namespace+"/"+job] = []Wait{{
+			Cause: "queue", Pod: job,
+			Says: fmt.Sprintf(place, values...) + ": " + w.answer("Kueue has not looked at it yet"),
+			Next: fmt.Sprintf("kubectl -n %s "+verb, w.Namespace, w.Name),
+		}}
+	}
+	const describe = "describe workload %s"
+	for _, w := range all {
+		again := w.Status.RequeueState.RequeueAt
 		switch {
-		case !w.waits():
+		case meta.IsStatusConditionTrue(w.Status.Conditions, "Admitted") || meta.IsStatusConditionTrue(w.Status.Conditions, "Finished"):
 		case w.Spec.Active != nil && !*w.Spec.Active:
-			waits[w.job()] = w.wait(namespace, fmt.Sprintf("out of the queue %s until it is active: %s", queue, w.reason()), activate)
-		case w.Status.RequeueState.RequeueAt != nil && w.Status.RequeueState.RequeueAt.After(now):
-			waits[w.job()] = w.wait(namespace, fmt.Sprintf("out of the queue %s until %s, after %d starts without all pods: %s", queue,
-				w.Status.RequeueState.RequeueAt.UTC().Format(time.RFC3339), w.Status.RequeueState.Count, w.reason()), describeWorkload)
+			add(w, "patch workload %s --type merge --patch '{\"spec\": {\"active\": true}}'", "out of the queue %s until it is active", w.Spec.QueueName)
+		case again != nil && again.After(now):
+			add(w, describe, "out of the queue %s until %s, after %d starts without all pods",
+				w.Spec.QueueName, again.UTC().Format(time.RFC3339), w.Status.RequeueState.Count)
 		default:
+			queue := w.Namespace + "/" + w.Spec.QueueName
 			queues[queue] = append(queues[queue], w)
 		}
 	}
-	for queue, all := range queues {
+	for _, queue := range queues {
 		// Kueue's order: the highest priority first, then the one that has waited longest.
-		slices.SortFunc(all, func(a, b workload) int {
+		slices.SortFunc(queue, func(a, b record) int {
 			return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), a.since().Compare(b.since()))
 		})
-		for i, w := range all {
-			waits[w.job()] = w.wait(namespace, fmt.Sprintf("place %d of %d in the queue %s: %s", i+1, len(all), queue, w.reason()), describeWorkload)
+		for i, w := range queue {
+			add(w, describe, "place %d of %d in the queue %s", i+1, len(queue), w.Spec.QueueName)
 		}
 	}
-	return waits, nil
+	return waits
 }
 
-// Commands about a Workload.
-const (
-	describeWorkload = "kubectl -n %s describe workload %s"
-	activate         = "kubectl -n %s patch workload %s --type merge --patch '{\"spec\": {\"active\": true}}'"
-)
-
-func (w workload) wait(namespace, says, next string) Wait {
-	return Wait{Pod: w.job(), Why: Why{Cause: "queue", Says: says, Next: fmt.Sprintf(next, namespace, w.Name)}}
-}
-
-// since returns when the job took its place: at its creation, or when it lost its nodes because not all
+// since returns when a job took its place: at its creation, or when it lost its nodes because not all
 // of its pods were ready in time, or because an admission check failed. This is the order of the
 // timestamp Eviction (Ordering.GetQueueOrderTimestamp in pkg/workload of Kueue v0.15.2).
-func (w workload) since() time.Time {
-	evicted := meta.FindStatusCondition(w.Status.Conditions, "Evicted")
+func (r record) since() time.Time {
+	evicted := meta.FindStatusCondition(r.Status.Conditions, "Evicted")
 	if evicted != nil && evicted.Status == metav1.ConditionTrue && (evicted.Reason == "PodsReadyTimeout" || evicted.Reason == "AdmissionCheck") {
 		return evicted.LastTransitionTime.Time
 	}
-	return w.CreationTimestamp.Time
+	return r.CreationTimestamp.Time
 }
 
-// waits reports whether Kueue has not admitted the job.
-func (w workload) waits() bool {
-	return !meta.IsStatusConditionTrue(w.Status.Conditions, "Admitted") && !meta.IsStatusConditionTrue(w.Status.Conditions, "Finished")
-}
-
-// job returns the name of the JobSet.
-func (w workload) job() string {
-	for _, owner := range w.OwnerReferences {
-		if owner.Controller != nil && *owner.Controller {
-			return owner.Name
-		}
+// job returns the name of the JobSet of a workload.
+func (r record) job() string {
+	if owner := metav1.GetControllerOf(&r.ObjectMeta); owner != nil {
+		return owner.Name
 	}
-	return w.Name
+	return r.Name
 }
 
-func (w workload) reason() string {
-	for _, name := range []string{"QuotaReserved", "Evicted"} {
-		if condition := meta.FindStatusCondition(w.Status.Conditions, name); condition != nil && condition.Message != "" {
-			return condition.Message
-		}
+// requested returns GKE's last answers about the nodes of jobs, by NAMESPACE/JOB.
+func requested(all []record) map[string][]Wait {
+	waits := map[string][]Wait{}
+	for _, r := range all {
+		waits[r.Namespace+"/"+r.Name] = []Wait{{
+			Cause: "nodes", Pod: r.Name, Says: r.answer("GKE has not looked at the request yet"),
+			Next: fmt.Sprintf("kubectl -n %s describe provisioningrequest %s", r.Namespace, r.Name),
+		}}
 	}
-	return "Kueue has not looked at it yet"
+	return waits
 }

@@ -5,136 +5,91 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/dynamic/fake"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// inQueue returns a Workload as Kueue v0.15.2 writes it.
-func inQueue(job, queue string, priority int64, age time.Duration, conditions ...any) runtime.Object {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload",
-		"metadata": map[string]any{
-			"namespace": "persia", "name": "jobset-" + job + "-4a113",
-			"creationTimestamp": now.Add(-age).Format(time.RFC3339),
-			"ownerReferences":   []any{map[string]any{"apiVersion": "jobset.x-k8s.io/v1alpha2", "kind": "JobSet", "name": job, "controller": true}},
-		},
-		"spec":   map[string]any{"queueName": queue, "priority": priority},
-		"status": map[string]any{"conditions": conditions},
+// condition returns a condition of a record, which has been so for an hour.
+func condition(kind, reason string, status metav1.ConditionStatus) metav1.Condition {
+	return metav1.Condition{Type: kind, Reason: reason, Status: status, Message: "because", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}
+}
+
+// inQueue returns the workload of a job that was created hours ago, as Kueue v0.15.2 writes it.
+func inQueue(job, queue string, hours int, conditions ...metav1.Condition) record {
+	controller := true
+	w := record{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "persia", Name: "jobset-" + job + "-4a113", CreationTimestamp: metav1.NewTime(now.Add(-time.Duration(hours) * time.Hour)),
+		OwnerReferences: []metav1.OwnerReference{{Name: job, Controller: &controller}},
 	}}
-}
-
-// evicted returns the condition of a job that lost its nodes.
-func evicted(reason, message string, ago time.Duration) any {
-	return map[string]any{"type": "Evicted", "status": "True", "reason": reason, "message": message, "lastTransitionTime": now.Add(-ago).Format(time.RFC3339)}
-}
-
-// changed returns a Workload with a value in another field.
-func changed(w runtime.Object, value any, path ...string) runtime.Object {
-	if err := unstructured.SetNestedField(w.(*unstructured.Unstructured).Object, value, path...); err != nil {
-		panic(err)
-	}
+	w.Spec.QueueName, w.Status.Conditions = queue, conditions
 	return w
 }
 
-func condition(kind, status, message string) any {
-	return map[string]any{"type": kind, "status": status, "message": message}
-}
-
-func inCluster(objects ...runtime.Object) dynamic.Interface {
-	return fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{workloads: "WorkloadList", requests: "ProvisioningRequestList"}, objects...)
-}
-
 func TestQueued(t *testing.T) {
-	full := condition("QuotaReserved", "False", "insufficient unused quota")
-	admitted := condition("Admitted", "True", "The workload is admitted")
+	full := condition("QuotaReserved", "Pending", metav1.ConditionFalse)
+	urgent := inQueue("a", "ads", 0, full)
+	urgent.Spec.Priority = 100
+	inactive := inQueue("a", "ads", 1, condition("Evicted", "Deactivated", metav1.ConditionTrue))
+	inactive.Spec.Active = new(false)
+	late := inQueue("a", "ads", 3, condition("Evicted", "PodsReadyTimeout", metav1.ConditionTrue))
+	waits := late
+	waits.Status.RequeueState.Count, waits.Status.RequeueState.RequeueAt = 2, &metav1.Time{Time: now.Add(time.Minute)}
+	backToQueue := late
+	backToQueue.Status.RequeueState.RequeueAt = &metav1.Time{Time: now}
+	b := inQueue("b", "ads", 2, full)
 	for name, c := range map[string]struct {
-		workloads []runtime.Object
-		// says has the reason of each waiting job.
-		says map[string]string
+		workloads []record
+		// a and b are what the jobs wait for.
+		a, b string
 	}{
-		"no queues": {nil, map[string]string{}},
-		"one runs, two wait": {
-			[]runtime.Object{inQueue("a", "ads", 0, 3*time.Hour, admitted), inQueue("c", "ads", 0, time.Hour, full), inQueue("b", "ads", 0, 2*time.Hour, full)},
-			map[string]string{
-				"b": "place 1 of 2 in the queue ads: insufficient unused quota",
-				"c": "place 2 of 2 in the queue ads: insufficient unused quota",
-			},
-		},
-		"a priority goes first": {
-			[]runtime.Object{inQueue("old", "ads", 0, time.Hour, full), inQueue("urgent", "ads", 100, time.Minute, full)},
-			map[string]string{
-				"urgent": "place 1 of 2 in the queue ads: insufficient unused quota",
-				"old":    "place 2 of 2 in the queue ads: insufficient unused quota",
-			},
-		},
-		"each team has a queue": {
-			[]runtime.Object{inQueue("a", "ads", 0, time.Hour, full), inQueue("b", "ranking", 0, time.Minute, full)},
-			map[string]string{
-				"a": "place 1 of 1 in the queue ads: insufficient unused quota",
-				"b": "place 1 of 1 in the queue ranking: insufficient unused quota",
-			},
-		},
-		"evicted": {
-			[]runtime.Object{inQueue("a", "ads", 0, time.Hour, condition("Evicted", "True", "Exceeded the PodsReady timeout"))},
-			map[string]string{"a": "place 1 of 1 in the queue ads: Exceeded the PodsReady timeout"},
-		},
-		"evicted long ago, behind a job that came later": {
-			[]runtime.Object{
-				inQueue("a", "ads", 0, 3*time.Hour, evicted("PodsReadyTimeout", "Exceeded the PodsReady timeout", time.Hour)),
-				inQueue("b", "ads", 0, 2*time.Hour, full),
-			},
-			map[string]string{
-				"b": "place 1 of 2 in the queue ads: insufficient unused quota",
-				"a": "place 2 of 2 in the queue ads: Exceeded the PodsReady timeout",
-			},
-		},
-		"stopped for a more urgent job, which keeps its age": {
-			[]runtime.Object{
-				inQueue("a", "ads", 0, 3*time.Hour, evicted("Preempted", "Preempted to accommodate a workload", time.Hour)),
-				inQueue("b", "ads", 0, 2*time.Hour, full),
-			},
-			map[string]string{
-				"a": "place 1 of 2 in the queue ads: Preempted to accommodate a workload",
-				"b": "place 2 of 2 in the queue ads: insufficient unused quota",
-			},
-		},
-		"backs off": {
-			[]runtime.Object{
-				changed(inQueue("a", "ads", 0, 3*time.Hour, evicted("PodsReadyTimeout", "Exceeded the PodsReady timeout", time.Minute)),
-					map[string]any{"count": int64(2), "requeueAt": now.Add(time.Minute).Format(time.RFC3339)}, "status", "requeueState"),
-				inQueue("b", "ads", 0, 2*time.Hour, full),
-			},
-			map[string]string{
-				"a": "out of the queue ads until 2026-11-24T12:01:00Z, after 2 starts without all pods: Exceeded the PodsReady timeout",
-				"b": "place 1 of 1 in the queue ads: insufficient unused quota",
-			},
-		},
-		"inactive": {
-			[]runtime.Object{
-				changed(inQueue("a", "ads", 0, time.Hour, evicted("Deactivated", "The workload is deactivated", time.Minute)), false, "spec", "active"),
-			},
-			map[string]string{"a": "out of the queue ads until it is active: The workload is deactivated"},
-		},
-		"complete": {[]runtime.Object{inQueue("a", "ads", 0, time.Hour, condition("Finished", "True", ""))}, map[string]string{}},
-		"new":      {[]runtime.Object{inQueue("a", "ads", 0, 0)}, map[string]string{"a": "place 1 of 1 in the queue ads: Kueue has not looked at it yet"}},
+		"no queues":                              {},
+		"one runs":                               {[]record{inQueue("a", "ads", 3, full, condition("Admitted", "", metav1.ConditionTrue)), b}, "", "place 1 of 1 in the queue ads: because"},
+		"one is complete":                        {[]record{inQueue("a", "ads", 3, condition("Finished", "", metav1.ConditionTrue)), b}, "", "place 1 of 1 in the queue ads: because"},
+		"the older one goes first":               {[]record{b, inQueue("a", "ads", 3, full)}, "place 1 of 2 in the queue ads: because", "place 2 of 2 in the queue ads: because"},
+		"a priority goes first":                  {[]record{b, urgent}, "place 1 of 2 in the queue ads: because", "place 2 of 2 in the queue ads: because"},
+		"each team has a queue":                  {[]record{b, inQueue("a", "ranking", 0, full)}, "place 1 of 1 in the queue ranking: because", "place 1 of 1 in the queue ads: because"},
+		"evicted long ago, behind a later job":   {[]record{late, b}, "place 2 of 2 in the queue ads: because", "place 1 of 2 in the queue ads: because"},
+		"stopped for a more urgent job":          {[]record{inQueue("a", "ads", 3, condition("Evicted", "Preempted", metav1.ConditionTrue)), b}, "place 1 of 2 in the queue ads: because", "place 2 of 2 in the queue ads: because"},
+		"backs off":                              {[]record{waits, b}, "out of the queue ads until 2026-11-24T12:01:00Z, after 2 starts without all pods: because", "place 1 of 1 in the queue ads: because"},
+		"has backed off":                         {[]record{backToQueue}, "place 1 of 1 in the queue ads: because", ""},
+		"inactive":                               {[]record{inactive}, "out of the queue ads until it is active: because", ""},
+		"waits for nodes, with a share of quota": {[]record{inQueue("a", "ads", 1, condition("QuotaReserved", "", metav1.ConditionTrue))}, "place 1 of 1 in the queue ads: because", ""},
+		"new":                                    {[]record{inQueue("a", "ads", 0)}, "place 1 of 1 in the queue ads: Kueue has not looked at it yet", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			waits, err := queued(t.Context(), inCluster(c.workloads...), "persia", now)
-			require.NoError(t, err)
-			says := map[string]string{}
-			for job, wait := range waits {
-				says[job] = wait.Says
-				verb := "describe"
-				if name == "inactive" {
-					verb = "patch"
+			waits := queued(c.workloads, now)
+			for job, want := range map[string]string{"a": c.a, "b": c.b} {
+				if want == "" {
+					assert.Empty(t, waits["persia/"+job])
+					continue
 				}
-				assert.Contains(t, wait.Next, "kubectl -n persia "+verb+" workload jobset-"+job+"-4a113")
+				next := "kubectl -n persia describe workload jobset-" + job + "-4a113"
+				if name == "inactive" {
+					next = `kubectl -n persia patch workload jobset-a-4a113 --type merge --patch '{"spec": {"active": true}}'`
+				}
+				assert.Equal(t, []Wait{{Cause: "queue", Pod: job, Says: want, Next: next}}, waits["persia/"+job])
 			}
-			assert.Equal(t, c.says, says)
 		})
+	}
+}
+
+// TestRequested: a later condition says more than those before, which GKE keeps.
+func TestRequested(t *testing.T) {
+	r := record{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed"}}
+	for _, c := range []struct {
+		condition string
+		status    metav1.ConditionStatus
+		says      string
+	}{
+		{"", "", "GKE has not looked at the request yet"},
+		{"Accepted", metav1.ConditionTrue, "GKE waits until it has all nodes at once: because"},
+		{"Failed", metav1.ConditionFalse, "GKE waits until it has all nodes at once: because"},
+		{"Provisioned", metav1.ConditionTrue, "the nodes are there: because"},
+		{"BookingExpired", metav1.ConditionTrue, "the nn-workers have not used the nodes in time, and GKE is asked again: because"},
+		{"CapacityRevoked", metav1.ConditionTrue, "GKE has taken the nodes back, and is asked again: because"},
+		{"Failed", metav1.ConditionTrue, "GKE has given up, and is asked again: because"},
+	} {
+		r.Status.Conditions = append([]metav1.Condition{condition(c.condition, "", c.status)}, r.Status.Conditions...)
+		want := Wait{Cause: "nodes", Pod: "feed", Says: c.says, Next: "kubectl -n persia describe provisioningrequest feed"}
+		assert.Equal(t, []Wait{want}, requested([]record{r})["persia/feed"])
 	}
 }

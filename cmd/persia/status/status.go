@@ -1,3 +1,5 @@
+// Package status reports what the training jobs of a cluster do, and why they wait. It only reads
+// the cluster.
 package status
 
 import (
@@ -16,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"persia/config"
+	"persia/gcp"
 )
 
 // Report is the state of a cluster's jobs at a time.
@@ -32,14 +34,6 @@ type Job struct {
 	// Checkpoint is the last one with its age, or "" if nn-worker 0 has reported none.
 	Checkpoint string
 	Waits      []Wait
-}
-
-// Wait is a reason that pods do not run.
-type Wait struct {
-	Why
-	// Pod is one of them, and More is the number of others.
-	Pod  string
-	More int
 }
 
 // natsNamespace has the servers of NATS.
@@ -64,39 +58,31 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 	if err != nil {
 		return Report{}, err
 	}
+	inKueue, err := records(ctx, kinds, workloads)
+	if err != nil {
+		return Report{}, err
+	}
+	var ofGKE []record
+	if slices.ContainsFunc(trainings, asksForNodes) {
+		if ofGKE, err = records(ctx, kinds, requests); err != nil {
+			return Report{}, err
+		}
+	}
+	queues, nodes := queued(inKueue, now), requested(ofGKE)
 	var report Report
-	inQueues := map[string]map[string]Wait{}
 	for _, training := range trainings {
-		job := Job{Training: training}
-		pods, err := client.CoreV1().Pods(training.Namespace).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel + "=" + training.Job})
+		job, id := Job{Training: training}, training.Namespace+"/"+training.Job
+		if !asksForNodes(training) {
+			delete(nodes, id) // the request stays when the nodes are there
+		}
+		ofPods, err := waits(ctx, client, training.Namespace, training.pods)
 		if err != nil {
 			return Report{}, err
 		}
-		if job.Waits, err = waits(ctx, client, training.Namespace, pods.Items); err != nil {
-			return Report{}, err
-		}
-		if slices.ContainsFunc(pods.Items, waitsForRequest) {
-			wait, found, err := requested(ctx, kinds, training.Namespace, training.Job)
-			if err != nil {
-				return Report{}, err
-			}
-			if found {
-				job.Waits = append([]Wait{wait}, job.Waits...)
-			}
-		}
-		if _, known := inQueues[training.Namespace]; !known {
-			if inQueues[training.Namespace], err = queued(ctx, kinds, training.Namespace, now); err != nil {
-				return Report{}, err
-			}
-		}
-		if wait, waiting := inQueues[training.Namespace][training.Job]; waiting {
-			job.Waits = append([]Wait{wait}, job.Waits...)
-		}
+		job.Waits = slices.Concat(queues[id], nodes[id], ofPods)
 		if training.End == "" {
-			if words := lastWords(ctx, client, pods.Items); words != "" {
-				job.State = words
-			}
-			if pod := coordinator(training.Job, pods.Items); pod != "" {
+			job.State = cmp.Or(lastWords(ctx, client, training.pods), job.State)
+			if pod := coordinator(training.Job, training.pods); pod != "" {
 				job.Checkpoint = checkpointOf(logOf(ctx, client, training.Namespace, pod, enoughLines), now)
 			}
 		}
@@ -110,6 +96,11 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 	return report, err
 }
 
+// asksForNodes reports whether pods of a job wait for nodes that the job has requested.
+func asksForNodes(training Training) bool {
+	return slices.ContainsFunc(training.pods, func(pod corev1.Pod) bool { return pod.Annotations[gcp.AnnotationRequest] != "" && !Ready(pod) })
+}
+
 // waits returns the reasons that pods do not run, the most frequent first.
 func waits(ctx context.Context, client kubernetes.Interface, namespace string, pods []corev1.Pod) ([]Wait, error) {
 	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !Ready(pod) }) {
@@ -119,21 +110,15 @@ func waits(ctx context.Context, client kubernetes.Interface, namespace string, p
 	if err != nil {
 		return nil, fmt.Errorf("read the events of %s: %w", namespace, err)
 	}
-	byPod := map[string][]corev1.Event{}
-	for _, event := range events.Items {
-		if event.InvolvedObject.Kind == "Pod" {
-			byPod[event.InvolvedObject.Name] = append(byPod[event.InvolvedObject.Name], event)
-		}
-	}
 	var all []Wait
 	for _, pod := range pods {
-		why, found := Explain(pod, byPod[pod.Name])
+		wait, found := explain(pod, events.Items)
 		if !found {
 			continue
 		}
-		same := slices.IndexFunc(all, func(other Wait) bool { return other.Cause == why.Cause && other.Says == why.Says })
+		same := slices.IndexFunc(all, func(other Wait) bool { return other.Cause == wait.Cause && other.Says == wait.Says })
 		if same < 0 {
-			all = append(all, Wait{Why: why, Pod: pod.Name})
+			all = append(all, wait)
 		} else {
 			all[same].More++
 		}
@@ -210,14 +195,4 @@ func printWaits(out io.Writer, all []Wait) {
 		}
 		fmt.Fprintf(out, "  %s: %s: %s\n    next: %s\n", wait.Cause, pods, wait.Says, wait.Next)
 	}
-}
-
-func eventTime(event corev1.Event) metav1.Time {
-	switch {
-	case !event.LastTimestamp.IsZero():
-		return event.LastTimestamp
-	case !event.EventTime.IsZero():
-		return metav1.NewTime(event.EventTime.Time)
-	}
-	return event.CreationTimestamp
 }

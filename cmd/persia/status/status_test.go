@@ -10,6 +10,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"persia/gcp"
@@ -87,10 +91,10 @@ func TestExplain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.spec.NodeSelector = map[string]string{gcp.LabelNodePool: "gpu"}
 			pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-nn-worker-0"}, Spec: c.spec, Status: c.status}
-			why, found := Explain(pod, c.events)
+			wait, found := explain(pod, c.events)
 			assert.Equal(t, c.cause != "", found)
-			assert.Equal(t, c.cause, why.Cause, why.Says)
-			assert.Contains(t, why.Next, c.next)
+			assert.Equal(t, c.cause, wait.Cause, wait.Says)
+			assert.Contains(t, wait.Next, c.next)
 		})
 	}
 }
@@ -98,32 +102,54 @@ func TestExplain(t *testing.T) {
 // TestNextIsACommand: what every cause names to do next is a command without placeholders.
 func TestNextIsACommand(t *testing.T) {
 	for _, row := range said {
-		next := filled(Why{Next: row.next}, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-nn-worker-0"}}).Next
-		assert.Regexp(t, `^(gcloud|kubectl|make|pulumi) `, next, row.cause)
-		assert.NotRegexp(t, `\b[A-Z]{2,}\b`, next, row.cause)
+		next := waitOf(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-nn-worker-0"}}, row.name, "", row.next).Next
+		assert.Regexp(t, `^(gcloud|kubectl|make|pulumi) `, next, row.name)
+		assert.NotRegexp(t, `\b[A-Z]{2,}\b`, next, row.name)
 	}
 }
 
-// TestRead: two replicas wait for the same, and one server of NATS for an image. The log of a
-// fake is always the same line, which is none of the coordinator's.
+// TestRead: two replicas wait for the same, behind a queue and for the nodes of a request, and one
+// server of NATS for an image. The job feed has its nodes. The log of a fake is always the same
+// line, which is none of the coordinator's.
 func TestRead(t *testing.T) {
-	labels := map[string]string{"persia_job": "clicks"}
-	replica := func(name string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: name, Labels: labels}, Status: unscheduled("0/3 nodes are available: 3 Insufficient cpu.")}
+	labels := func(job, component string) map[string]string {
+		return map[string]string{"persia_job": job, "app.kubernetes.io/name": component}
 	}
+	replica := func(name string, status corev1.PodStatus) *corev1.Pod {
+		return &corev1.Pod{Status: status, ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: name,
+			Labels: labels(strings.Split(name, "-")[0], "nn-worker"), Annotations: map[string]string{gcp.AnnotationRequest: "request"}}}
+	}
+	full := unscheduled("0/3 nodes are available: 3 Insufficient cpu.")
 	client := fake.NewClientset(
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "completion", Labels: map[string]string{"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}},
-		replica("clicks-nn-worker-0"), replica("clicks-nn-worker-1"),
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks", Labels: labels("clicks", "completion")}},
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed", Labels: labels("feed", "completion")}},
+		replica("clicks-nn-worker-0", full), replica("clicks-nn-worker-1", full),
+		replica("feed-nn-worker-0", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}),
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nats-io", Name: "nats-1", Labels: map[string]string{"app": "nats"}}, Status: waiting("ErrImagePull", "no such tag")},
 	)
-	report, err := read(t.Context(), client, inCluster(), now)
+	custom := func(apiVersion, kind, name string) runtime.Object {
+		return &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind,
+			"metadata": map[string]any{"namespace": "persia", "name": name}, "spec": map[string]any{"queueName": "ads", "priority": int64(1), "active": true},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True", "message": "accepted"}}}}}
+	}
+	kinds := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
+		map[schema.GroupVersionResource]string{workloads: "WorkloadList", requests: "ProvisioningRequestList"},
+		custom("kueue.x-k8s.io/v1beta2", "Workload", "clicks"),
+		custom("autoscaling.x-k8s.io/v1", "ProvisioningRequest", "clicks"), custom("autoscaling.x-k8s.io/v1", "ProvisioningRequest", "feed"))
+	report, err := read(t.Context(), client, kinds, now)
 	require.NoError(t, err)
 	var out strings.Builder
 	report.Print(&out)
 	assert.Equal(t, `
 job clicks: 0 of 2 pods are ready
+  queue: clicks: place 1 of 1 in the queue ads: GKE waits until it has all nodes at once: accepted
+    next: kubectl -n persia describe workload clicks
+  nodes: clicks: GKE waits until it has all nodes at once: accepted
+    next: kubectl -n persia describe provisioningrequest clicks
   no room: clicks-nn-worker-0 and 1 more: 0/3 nodes are available: 3 Insufficient cpu.
     next: kubectl -n persia describe pod clicks-nn-worker-0
+
+job feed: 1 of 1 pods are ready
 
 NATS
   image: nats-1: ErrImagePull: no such tag

@@ -26,7 +26,12 @@ type Training struct {
 	State string
 	// End is how it has ended, or "".
 	End batchv1.JobConditionType
+	// pods has the pods of its roles and of its completion.
+	pods []corev1.Pod
 }
+
+// None says why no training job may be listed.
+const None = "no training job reports its completion: none is there, or all have engine: operator and are suspended or have restartPolicy: Always"
 
 // List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
@@ -93,8 +98,11 @@ func Follow(ctx context.Context, cluster *rest.Config, job string, out io.Writer
 }
 
 // Ended reports whether all training jobs have ended, and which have failed. A changed job may be
-// there twice, as it was and as it is.
+// there twice, as it was and as it is. It is an error if there are none.
 func Ended(all []Training) (bool, error) {
+	if len(all) == 0 {
+		return true, errors.New(None)
+	}
 	var failures []error
 	for _, training := range all {
 		switch training.End {
@@ -119,16 +127,14 @@ func Coordinator(ctx context.Context, client kubernetes.Interface, namespace, jo
 
 // coordinator prefers a substitute to the pod of a lost node, which stays until its node is gone.
 func coordinator(job string, pods []corev1.Pod) string {
-	first := slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !isFirst(job, pod) })
-	if len(first) == 0 {
-		return ""
-	}
-	return slices.MaxFunc(first, func(a, b corev1.Pod) int {
-		if aGoes, bGoes := a.DeletionTimestamp != nil, b.DeletionTimestamp != nil; aGoes != bGoes {
-			return map[bool]int{true: -1, false: 1}[aGoes]
+	var newest corev1.Pod
+	for _, pod := range pods {
+		goes, newestGoes := pod.DeletionTimestamp != nil, newest.DeletionTimestamp != nil
+		if isFirst(job, pod) && (newest.Name == "" || newestGoes && !goes || newestGoes == goes && pod.CreationTimestamp.After(newest.CreationTimestamp.Time)) {
+			newest = pod
 		}
-		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
-	}).Name
+	}
+	return newest.Name
 }
 
 // isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet.
@@ -145,28 +151,25 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
 	var all []Training
 	for _, job := range jobs {
 		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace}
-		switch end := endOf(job); {
-		case end == nil:
-			training.State = progress(training.Job, pods)
-		case end.Type == batchv1.JobFailed:
-			training.State, training.End = failure(job, *end, pods), end.Type
-		default:
-			training.State, training.End = "complete", end.Type
+		for _, pod := range pods {
+			if pod.Labels[config.JobLabel] == training.Job && pod.Namespace == training.Namespace {
+				training.pods = append(training.pods, pod)
+			}
+		}
+		training.State = progress(training.pods)
+		for _, condition := range job.Status.Conditions {
+			switch {
+			case condition.Status != corev1.ConditionTrue:
+			case condition.Type == batchv1.JobComplete:
+				training.State, training.End = "complete", condition.Type
+			case condition.Type == batchv1.JobFailed:
+				training.State, training.End = failure(job, condition, training.pods), condition.Type
+			}
 		}
 		all = append(all, training)
 	}
 	slices.SortFunc(all, func(a, b Training) int { return strings.Compare(a.Job, b.Job) })
 	return all
-}
-
-// endOf returns the condition that says how a Job has ended, or nil.
-func endOf(job batchv1.Job) *batchv1.JobCondition {
-	for _, condition := range job.Status.Conditions {
-		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
-			return &condition
-		}
-	}
-	return nil
 }
 
 // failure says why a training has failed: the last words of its completion, which are
@@ -189,10 +192,10 @@ func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod)
 }
 
 // progress says how the pods of a job's roles are.
-func progress(job string, pods []corev1.Pod) string {
+func progress(pods []corev1.Pod) string {
 	ready, total, restarts := 0, 0, 0
 	for _, pod := range pods {
-		if pod.Labels[config.JobLabel] != job || pod.Labels["app.kubernetes.io/name"] == "completion" {
+		if pod.Labels["app.kubernetes.io/name"] == "completion" {
 			continue
 		}
 		total++

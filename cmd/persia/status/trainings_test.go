@@ -1,6 +1,7 @@
 package status
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -11,55 +12,70 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// endedPod returns a pod of the Job with a UID, with the last words of its container.
-func endedPod(job, words string) corev1.Pod {
-	controller := true
-	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:          map[string]string{"persia_job": job, "app.kubernetes.io/name": "completion"},
-			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(job), Controller: &controller}},
-		},
-		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
-			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: words}},
-		}}},
-	}
-}
-
+// TestOf checks how jobs go on, and whether all have ended.
 func TestOf(t *testing.T) {
-	pod := func(job, role string, ready corev1.ConditionStatus) corev1.Pod {
-		return corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"persia_job": job, "app.kubernetes.io/name": role}},
-			Status: corev1.PodStatus{
-				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
-				ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1}},
-			},
-		}
+	pod := func(job, role string, status corev1.PodStatus) corev1.Pod {
+		controller := true
+		return corev1.Pod{Status: status, ObjectMeta: metav1.ObjectMeta{
+			Labels:          map[string]string{"persia_job": job, "app.kubernetes.io/name": role},
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(job), Controller: &controller}},
+		}}
 	}
+	replica := func(ready corev1.ConditionStatus) corev1.Pod {
+		return pod("runs", "nn-worker", corev1.PodStatus{
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+			ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 1}},
+		})
+	}
+	completion := func(job, words string) corev1.Pod {
+		return pod(job, "completion", corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Message: words}},
+		}}})
+	}
+	pods := []corev1.Pod{
+		replica(corev1.ConditionTrue), replica(corev1.ConditionFalse), completion("runs", ""),
+		completion("fails", ""), completion("says why", "running attempt 5\nfailed: 5 attempts failed\n"), completion("breaks", "wget: bad address"),
+	}
+	complete := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
+	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "5 attempts"}
 	job := func(name string, end ...batchv1.JobCondition) batchv1.Job {
 		return batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name}},
 			Status:     batchv1.JobStatus{Conditions: end},
 		}
 	}
-	states := map[string]string{}
-	for _, training := range Of(
-		[]batchv1.Job{
-			job("runs"),
-			job("failed", batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}),
-			job("done", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}),
-		},
-		[]corev1.Pod{
-			pod("runs", "nn-worker", corev1.ConditionTrue), pod("runs", "dataloader", corev1.ConditionFalse),
-			endedPod("runs", ""), endedPod("failed", "failed: 5 attempts failed"),
-		},
-	) {
-		states[training.Job] = training.State
+	const ready = "1 of 2 pods are ready, containers were restarted 2 times"
+	for name, c := range map[string]struct {
+		jobs  []batchv1.Job
+		state string
+		ended bool
+		err   string
+	}{
+		"complete":             {[]batchv1.Job{job("a", complete)}, "complete", true, ""},
+		"one of two":           {[]batchv1.Job{job("runs"), job("a", complete)}, "complete; " + ready, false, ""},
+		"not yet":              {[]batchv1.Job{job("runs", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionFalse})}, ready, false, ""},
+		"failed":               {[]batchv1.Job{job("a", complete), job("fails", failed)}, "complete; failed: BackoffLimitExceeded: 5 attempts", true, "the training job fails has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed, and why":      {[]batchv1.Job{job("says why", failed)}, "failed: 5 attempts failed", true, "the training job says why has failed: 5 attempts failed"},
+		"failed by itself":     {[]batchv1.Job{job("breaks", failed)}, "failed: BackoffLimitExceeded: 5 attempts", true, "the training job breaks has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed, one runs yet": {[]batchv1.Job{job("runs"), job("fails", failed)}, "failed: BackoffLimitExceeded: 5 attempts; " + ready, false, ""},
+		"none":                 {nil, "", true, None},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := Of(c.jobs, pods)
+			var states []string
+			for _, training := range all {
+				states = append(states, training.State)
+			}
+			assert.Equal(t, c.state, strings.Join(states, "; "))
+			ended, err := Ended(all)
+			assert.Equal(t, c.ended, ended)
+			if c.err == "" {
+				assert.NoError(t, err)
+			} else {
+				assert.EqualError(t, err, c.err)
+			}
+		})
 	}
-	assert.Equal(t, map[string]string{
-		"done":   "complete",
-		"failed": "failed: 5 attempts failed",
-		"runs":   "1 of 2 pods are ready, containers were restarted 2 times",
-	}, states)
 }
 
 // TestCoordinator: nn-worker 0 has another name with each engine.

@@ -4,20 +4,24 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/gcp"
 )
 
-// Why is the reason that a pod does not run.
-type Why struct {
+// Wait is a reason that pods do not run.
+type Wait struct {
 	// Cause is a short name for people, like quota.
 	Cause string
 	// Says is the message in the cluster.
 	Says string
 	// Next is a command that shows more or helps.
 	Next string
+	// Pod is one of the pods, and More is the number of others.
+	Pod  string
+	More int
 }
 
 const (
@@ -26,13 +30,15 @@ const (
 	noRoom = "no room"
 )
 
+type cause struct {
+	name, next string
+	words      []string
+}
+
 // said are causes by what an event, a condition, or a container's state says. The first row that
 // matches a text counts, so what is specific comes first. NAMESPACE, POD, and POOL, the pod's node
 // pool, are placeholders in the commands.
-var said = []struct {
-	cause, next string
-	words       []string
-}{
+var said = []cause{
 	{"quota", "make preflight", []string{"quota", "Quota", "QUOTA_EXCEEDED"}},
 	// A pool has a group in each zone, whose URI includes the zone.
 	{"no machines", "gcloud compute instance-groups managed list --filter name~POOL --uri | xargs -n 1 gcloud compute instance-groups managed list-errors",
@@ -46,53 +52,43 @@ var said = []struct {
 	{noRoom, describe, []string{"Insufficient ", "didn't match Pod's node affinity", "untolerated taint", "no nodes available", "node(s)"}},
 }
 
-// Explain returns why a pod is not ready, or false if it is ready, has ended, or only starts.
-func Explain(pod corev1.Pod, events []corev1.Event) (Why, bool) {
+// explain returns why a pod is not ready, or false if it is ready, has ended, or only starts.
+func explain(pod corev1.Pod, events []corev1.Event) (Wait, bool) {
 	if pod.Status.Phase == corev1.PodSucceeded || Ready(pod) {
-		return Why{}, false
+		return Wait{}, false
 	}
 	if len(pod.Spec.SchedulingGates) > 0 {
-		return filled(Why{"queue", "the queue has not admitted the job", "kubectl -n NAMESPACE get workloads"}, pod), true
+		return waitOf(pod, "queue", "the queue has not admitted the job", "kubectl -n NAMESPACE get workloads"), true
 	}
 	// Containers and conditions say what is true now, and events what happened, the newest first.
 	// A pod without a node always says that there is no room, so an event that tells why counts
 	// more.
-	general := Why{}
-	texts := slices.Concat(containerTexts(pod), conditionTexts(pod), eventTexts(pod, events))
+	room := Wait{}
+	texts := append(stateTexts(pod), eventTexts(pod, events)...)
 	for _, text := range texts {
-		why, found := causeOf(text)
-		switch {
-		case !found:
-		case why.Cause != noRoom:
-			return filled(why, pod), true
-		case general.Cause == "":
-			general = why
+		row := slices.IndexFunc(said, func(row cause) bool {
+			return slices.ContainsFunc(row.words, func(word string) bool { return strings.Contains(text, word) })
+		})
+		if row < 0 {
+			continue
 		}
+		wait := waitOf(pod, said[row].name, text, said[row].next)
+		if wait.Cause != noRoom {
+			return wait, true
+		}
+		room = cmp.Or(room, wait)
 	}
-	if general.Cause != "" {
-		return filled(general, pod), true
+	if room.Cause == "" && pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName == "" {
+		return waitOf(pod, "not scheduled", strings.Join(texts, "; "), describe), true
 	}
-	if pod.Status.Phase == corev1.PodPending && pod.Spec.NodeName == "" {
-		return filled(Why{"not scheduled", strings.Join(texts, "; "), describe}, pod), true
-	}
-	return Why{}, false
+	return room, room.Cause != ""
 }
 
-func causeOf(text string) (Why, bool) {
-	for _, row := range said {
-		if slices.ContainsFunc(row.words, func(word string) bool { return strings.Contains(text, word) }) {
-			return Why{row.cause, text, row.next}, true
-		}
-	}
-	return Why{}, false
-}
-
-func filled(why Why, pod corev1.Pod) Why {
-	why.Says = strings.Join(strings.Fields(why.Says), " ")
+func waitOf(pod corev1.Pod, cause, says, next string) Wait {
 	// The groups of all pools begin with gke.
 	pool := cmp.Or(pod.Spec.NodeSelector[gcp.LabelNodePool], "gke")
-	why.Next = strings.NewReplacer("NAMESPACE", pod.Namespace, "POD", pod.Name, "POOL", pool).Replace(why.Next)
-	return why
+	next = strings.NewReplacer("NAMESPACE", pod.Namespace, "POD", pod.Name, "POOL", pool).Replace(next)
+	return Wait{Cause: cause, Says: strings.Join(strings.Fields(says), " "), Next: next, Pod: pod.Name}
 }
 
 // scheduling are the reasons of events that are over when a pod has a node.
@@ -101,21 +97,26 @@ var scheduling = []string{"FailedScheduling", "FailedScaleUp", "NotTriggerScaleU
 // eventTexts returns the warnings of a pod and what its autoscaler says, the newest first.
 func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
 	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a).Time) })
+	slices.SortStableFunc(events, func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a)) })
 	var texts []string
 	for _, event := range events {
-		if pod.Spec.NodeName != "" && slices.Contains(scheduling, event.Reason) {
-			continue
-		}
-		if event.Type == corev1.EventTypeWarning || event.Reason == "NotTriggerScaleUp" {
+		of := event.InvolvedObject
+		switch {
+		case of.Kind != "Pod" || of.Name != pod.Name:
+		case pod.Spec.NodeName != "" && slices.Contains(scheduling, event.Reason):
+		case event.Type == corev1.EventTypeWarning || event.Reason == "NotTriggerScaleUp":
 			texts = append(texts, event.Reason+": "+event.Message)
 		}
 	}
 	return texts
 }
 
-// containerTexts returns the messages of the containers of a pod.
-func containerTexts(pod corev1.Pod) []string {
+func eventTime(event corev1.Event) time.Time {
+	return cmp.Or(event.LastTimestamp.Time, event.EventTime.Time, event.CreationTimestamp.Time)
+}
+
+// stateTexts returns the messages of a pod's containers, and why it is not scheduled.
+func stateTexts(pod corev1.Pod) []string {
 	var texts []string
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if end := container.LastTerminationState.Terminated; end != nil && end.Reason == "OOMKilled" {
@@ -125,12 +126,6 @@ func containerTexts(pod corev1.Pod) []string {
 			texts = append(texts, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "))
 		}
 	}
-	return texts
-}
-
-// conditionTexts are why a pod is not scheduled.
-func conditionTexts(pod corev1.Pod) []string {
-	var texts []string
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
 			texts = append(texts, condition.Message)
