@@ -263,20 +263,21 @@ func TestPoolsOfOthers(t *testing.T) {
 
 // TestPoolChanges: the tag of a pool's field says what a change of it costs.
 func TestPoolChanges(t *testing.T) {
-	const state = `{name: gpu, nodeCount: 2, nodeLocations: [us-central1-a], nodeConfig: {machineType: g2-standard-8, diskSizeGb: 100, guestAccelerators: [{type: nvidia-l4, count: 1}]}}`
+	const state = `{name: gpu, nodeCount: 2, nodeLocations: [us-central1-a], nodeConfig: {machineType: g2-standard-8, imageType: COS_CONTAINERD, gvnic: {enabled: true}, diskSizeGb: 100, guestAccelerators: [{type: nvidia-l4, count: 1}]}}`
 	for name, c := range map[string]struct {
 		edit func(*config.Pool)
 		says string
 	}{
 		"nothing":        {func(*config.Pool) {}, ""},
 		"a machine type": {func(p *config.Pool) { p.MachineType = "g2-standard-16" }, "persia:nodePools[0].machineType was g2-standard-8 and is now g2-standard-16: GKE drains and recreates the nodes of the pool gpu"},
+		"an old machine": {func(p *config.Pool) { p.MachineType = "m1-ultramem-40" }, "persia:nodePools[0].machineType was g2-standard-8 and is now m1-ultramem-40, persia:nodePools[0].machineType's gVNIC was true and is now not set: Google Cloud deletes all nodes of the pool gpu"},
 		"a disk":         {func(p *config.Pool) { p.Disk.SizeGB = 200 }, "persia:nodePools[0].disk.sizeGb was 100 and is now 200: GKE drains and recreates"},
 		"spot machines":  {func(p *config.Pool) { p.Spot = true }, "persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool gpu"},
 		"other GPUs":     {func(p *config.Pool) { p.GPU.Count = 2 }, "persia:nodePools[0].gpu.count was 1 and is now 2: Google Cloud deletes all nodes"},
 		"fewer nodes":    {func(p *config.Pool) { p.Nodes = new(1) }, "persia:nodePools[0].nodes: GKE deletes nodes of the pool gpu: 1 of 2 in us-central1-a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pool := config.Pool{Name: "gpu", MachineType: "g2-standard-8", Nodes: new(2), GPU: &config.GPU{Type: "nvidia-l4", Count: 1}}
+			pool := config.Pool{Name: "gpu", MachineType: "g2-standard-8", ImageType: "COS_CONTAINERD", Nodes: new(2), GPU: &config.GPU{Type: "nvidia-l4", Count: 1}}
 			pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
 			c.edit(&pool)
 			before, after := inState(t, nodePoolType, state), New()

@@ -59,6 +59,8 @@ var poolSettings = []struct {
 	value func(NodePool) any
 }{
 	{field: "machineType", output: "nodeConfig.machineType"},
+	// Not every machine has it, and without it the nodes of another machine type need another pool.
+	{"machineType's gVNIC", "nodeConfig.gvnic.enabled", func(p NodePool) any { return p.HasGVNIC() }},
 	{field: "disk.type", output: "nodeConfig.diskType"},
 	{field: "disk.sizeGb", output: "nodeConfig.diskSizeGb"},
 	{field: "spot", output: "nodeConfig.spot"},
