@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +21,9 @@ import (
 type State struct{ dir, stack string }
 
 // url is for PULUMI_BACKEND_URL. Pulumi need not keep the types of the files.
-func (s State) url() string { return "file://" + s.dir + "?metadata=skip" }
+func (s State) url() string {
+	return (&url.URL{Scheme: "file", Path: s.dir, RawQuery: "metadata=skip"}).String()
+}
 
 // File is the checkpoint, which Pulumi writes at each step.
 func (s State) File() string {
@@ -62,8 +65,8 @@ func (s State) Locks() []string {
 func (s State) endCLI(ctx context.Context, executable string) error {
 	for _, lock := range s.Locks() {
 		var holder struct{ PID int }
-		if err := readJSON(lock, &holder); err != nil {
-			return err
+		if readJSON(lock, &holder) != nil {
+			continue // the CLI has ended meanwhile, or the machine before it wrote the file
 		}
 		found, err := process.Find(holder.PID)
 		if err != nil || !strings.HasPrefix(found.Command, executable) {

@@ -66,7 +66,12 @@ func TestDeletesFailed(t *testing.T) {
 	}
 }
 
-// TestEndCLI: of the processes that a lock may name, only the CLI is ended.
+func TestStateURL(t *testing.T) {
+	assert.Equal(t, "file:///home/me/a%20b/50%25%231/state?metadata=skip", State{"/home/me/a b/50%#1/state", "dev"}.url())
+}
+
+// TestEndCLI: of the processes that a lock may name, only the CLI is ended. A file that the machine's
+// end has left empty names none.
 func TestEndCLI(t *testing.T) {
 	state := State{t.TempDir(), "dev"}
 	cli := exec.Command("sleep", "300")
@@ -75,7 +80,8 @@ func TestEndCLI(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cli.Wait() }()
 	write(t, filepath.Join(state.dir, ".pulumi", "locks", "organization", "persia", "dev", "a.json"), `{"pid": `+strconv.Itoa(cli.Process.Pid)+`}`)
-	require.Len(t, state.Locks(), 1)
+	write(t, filepath.Join(state.dir, ".pulumi", "locks", "organization", "persia", "dev", "0.json"), "")
+	require.Len(t, state.Locks(), 2)
 	require.NoError(t, state.endCLI(t.Context(), "/no/pulumi"))
 	assert.Empty(t, ended, "it is no CLI")
 	require.NoError(t, state.endCLI(t.Context(), "sleep"))
