@@ -1,6 +1,3 @@
-import os
-from unittest import mock
-
 import roster
 from job import JobTest
 
@@ -36,19 +33,6 @@ class Reports(JobTest):
         for attempt, order in ((0, "stop"), (1, "done")):
             with self.subTest(attempt):
                 self.assertEqual(order, self.report("dataloader", attempt, "waiting", done=True)["order"])
-
-    def test_a_job_is_complete_once_that_is_recorded(self):
-        self.all_report(0, "waiting")
-        with mock.patch.object(os, "replace", side_effect=OSError(5, "Input/output error")):
-            self.all_report(1, "finished")
-            self.assertEqual("finished in attempt 1; this cannot be recorded: [Errno 5] Input/output error", self.job.status().split(", ")[0])
-        self.job.keeper.keep()
-        self.assertEqual("complete in attempt 1", self.job.status())
-
-    def test_a_replica_that_has_the_address_of_another_job_is_told_so(self):
-        answer = self.report("dataloader", 0, "waiting", coordinator="of the other job")
-        self.assertEqual(("stop", None), (answer["order"], answer["run"]))
-        self.assertIn("dataloader 0 is not there", self.job.status())
 
     def test_status_says_that_the_machine_allows_too_few_files(self):
         self.job.lacks = "nn-worker 0 may open 1024 files"
