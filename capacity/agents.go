@@ -22,8 +22,6 @@ var (
 	PERSIAOperator = Resources{MilliCPU: 100, MemoryBytes: 128 * MiB, Pods: 1}
 	// JobSetController runs once per stack with jobs of the engine jobset or with queues.
 	JobSetController = Resources{MilliCPU: 500, MemoryBytes: 128 * MiB, Pods: 1}
-	// NATSReloader runs in the pod of each NATS server.
-	NATSReloader = Resources{MilliCPU: 10, MemoryBytes: 32 * MiB}
 	// MetricsGateway runs once per job, with the engine jobset as a part of CompletionWithGateway.
 	MetricsGateway = Resources{MilliCPU: 100, MemoryBytes: 256 * MiB, Pods: 1}
 	// Completion runs once per other job.

@@ -51,8 +51,7 @@ var (
 	ImageNATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3", ByTag: noSource}
 	// ImageNATSServer is the default of persia:nats (package natsspec).
 	ImageNATSServer = Image{Repository: "nats", Tag: "2.10.22", ByTag: ImageChosenByFile}
-	// The operator's own defaults for these sidecars are from 2018.
-	ImageNATSReloader = Image{Repository: "natsio/nats-server-config-reloader", Tag: "0.16.0", ByTag: noSource}
+	// The operator's own default for this sidecar is from 2018.
 	ImageNATSExporter = Image{Repository: "natsio/prometheus-nats-exporter", Tag: "0.15.0", ByTag: noSource}
 )
 
@@ -101,13 +100,13 @@ var (
 // ImagesInStackNamespaces returns the images that pods in the namespaces of jobs and NATS run with
 // any stack file.
 func ImagesInStackNamespaces() []Image {
-	return []Image{ImageNATSOperator, ImageNATSReloader, ImageNATSExporter, ImagePushgateway}
+	return []Image{ImageNATSOperator, ImageNATSExporter, ImagePushgateway}
 }
 
 // AllImages returns all images that the program chooses.
 func AllImages() []Image {
 	return []Image{
-		ImageNATSOperator, ImageNATSServer, ImageNATSReloader, ImageNATSExporter,
+		ImageNATSOperator, ImageNATSServer, ImageNATSExporter,
 		ImageJobSet, ImageKueue, ImagePython,
 		ImagePERSIACPU, ImagePERSIACUDA, ImagePushgateway,
 		ImagePEDLMaster, ImagePEDLAgent, ImagePostgreSQL, ImageDocker, ImageCUDA,

@@ -167,7 +167,7 @@ func (s *NATS) MaxPending() int { return 4 * s.MaxPayload }
 
 // Requests returns the resource requests of a server's pod.
 func (s *NATS) Requests() capacity.Resources {
-	return PodRequests(s.Resources).Plus(capacity.NATSReloader)
+	return PodRequests(s.Resources)
 }
 
 // natsAnswers reports whether a URL without credentials leads to the cluster with a name.

@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -67,6 +68,10 @@ func (o *OperatorArgs) add(object runtime.Object) {
 	if name, ok := meta.Annotations[resourceAnnotation]; ok {
 		resource = name
 		delete(meta.Annotations, resourceAnnotation)
+	}
+	if definition, ok := object.(*extensionsv1.CustomResourceDefinition); ok {
+		o.Kinds = append(o.Kinds, Kind{Resource: resource, Definition: definition})
+		return
 	}
 	meta.Labels = o.labels()
 	o.Before = append(o.Before, Named{Resource: resource, Object: object})

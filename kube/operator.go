@@ -181,10 +181,3 @@ func (o OperatorArgs) deployment() *appsv1.Deployment {
 func Rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
 	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
 }
-
-// RuleFor is [Rule] for the objects with some names only.
-func RuleFor(names []string, group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-	rule := Rule(group, verbs, resources...)
-	rule.ResourceNames = names
-	return rule
-}

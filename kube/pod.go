@@ -13,14 +13,9 @@ func FieldEnv(name, field string) corev1.EnvVar {
 	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}}}
 }
 
-// HTTPProbe returns a probe that gets a path from a named port of the container. Zero seconds are
-// Kubernetes' defaults: a period of 10 seconds, and a timeout of one.
-func HTTPProbe(port, path string, periodSeconds, timeoutSeconds int32) *corev1.Probe {
-	return &corev1.Probe{
-		ProbeHandler:   corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(port)}},
-		PeriodSeconds:  periodSeconds,
-		TimeoutSeconds: timeoutSeconds,
-	}
+// HTTPProbe returns a probe that gets a path from a named port of the container.
+func HTTPProbe(port, path string) *corev1.Probe {
+	return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromString(port)}}}
 }
 
 // ConfigMapVolume returns a volume with the files of a ConfigMap.

@@ -113,16 +113,10 @@ func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]cap
 	}
 	for _, registration := range recorder.All(t, testkit.NATSCluster) {
 		pod := testkit.Part[struct {
-			NodeSelector                 map[string]string
-			Resources, ReloaderResources corev1.ResourceRequirements
+			NodeSelector map[string]string
+			Resources    corev1.ResourceRequirements
 		}](t, registration, "spec.pod")
-		whole := pod.Resources.Requests.DeepCopy()
-		for name, amount := range pod.ReloaderResources.Requests {
-			sum := whole[name]
-			sum.Add(amount)
-			whole[name] = sum
-		}
-		add(pod.NodeSelector, corev1.ResourceRequirements{Requests: whole}, testkit.Part[int32](t, registration, "spec.size"))
+		add(pod.NodeSelector, pod.Resources, testkit.Part[int32](t, registration, "spec.size"))
 	}
 	return total
 }

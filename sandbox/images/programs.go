@@ -18,7 +18,6 @@ func nats(tools toolchain.Tools) []Image {
 	return []Image{
 		server,
 		static("docker.io/natsio/nats-operator:0.8.3", "nats-operator", tools.Path("nats-operator")),
-		static("docker.io/natsio/nats-server-config-reloader:0.16.0", "nats-server-config-reloader", tools.Path("nats-server-config-reloader")),
 	}
 }
 

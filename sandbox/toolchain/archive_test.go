@@ -200,8 +200,8 @@ func TestRecord(t *testing.T) {
 		t.Logf("recorded for %s: nothing is compiled by %s", recorded.Go, here)
 		return
 	}
-	require.NoError(t, b.build(t.Context(), []tool{named("nats-server-config-reloader")}, t.Output()))
-	again, err := b.record(t.Context(), []tool{named("nats-server-config-reloader")})
+	require.NoError(t, b.build(t.Context(), []tool{named("nats-server")}, t.Output()))
+	again, err := b.record(t.Context(), []tool{named("nats-server")})
 	require.NoError(t, err)
 	assert.Contains(t, recorded.Programs, again.Programs[0], "compiled by %s; %s", here, command)
 }

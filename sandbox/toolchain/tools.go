@@ -92,7 +92,6 @@ var all = []tool{
 	{OfStacks, "kube-scheduler", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
 
 	{OfPods, "nats-server", "nats-server", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats-server/v2", nil},
-	{OfPods, "nats-server-config-reloader", "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/reloader", nil},
 	{OfPods, "pushgateway", "pushgateway", "github.com/prometheus/pushgateway", "github.com/prometheus/pushgateway", nil},
 
 	{OfJobSets, "jobset-controller", "jobset", "sigs.k8s.io/jobset", "./controller", nil},

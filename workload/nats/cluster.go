@@ -110,7 +110,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 // natsCluster returns the custom resource for which the operator creates servers.
 func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 	return &kube.Custom[spec]{
-		TypeMeta:   metav1.TypeMeta{APIVersion: group + "/" + version, Kind: clusterKind.name},
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
 		ObjectMeta: meta(args.NATS),
 		Spec:       clusterSpec(args),
 	}

@@ -5,7 +5,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/capacity"
 	"persia/config"
 	"persia/kube"
 )
@@ -52,17 +51,13 @@ type natsConfig struct {
 }
 
 type podPolicy struct {
-	AntiAffinity       bool                         `json:"antiAffinity,omitempty"`
-	NodeSelector       map[string]string            `json:"nodeSelector,omitempty"`
-	Tolerations        []corev1.Toleration          `json:"tolerations,omitempty"`
-	Resources          corev1.ResourceRequirements  `json:"resources"`
-	EnableConfigReload bool                         `json:"enableConfigReload,omitempty"`
-	ReloaderImage      string                       `json:"reloaderImage,omitempty"`
-	ReloaderImageTag   string                       `json:"reloaderImageTag,omitempty"`
-	ReloaderResources  *corev1.ResourceRequirements `json:"reloaderResources,omitempty"`
-	EnableMetrics      bool                         `json:"enableMetrics,omitempty"`
-	MetricsImage       string                       `json:"metricsImage,omitempty"`
-	MetricsImageTag    string                       `json:"metricsImageTag,omitempty"`
+	AntiAffinity    bool                        `json:"antiAffinity,omitempty"`
+	NodeSelector    map[string]string           `json:"nodeSelector,omitempty"`
+	Tolerations     []corev1.Toleration         `json:"tolerations,omitempty"`
+	Resources       corev1.ResourceRequirements `json:"resources"`
+	EnableMetrics   bool                        `json:"enableMetrics,omitempty"`
+	MetricsImage    string                      `json:"metricsImage,omitempty"`
+	MetricsImageTag string                      `json:"metricsImageTag,omitempty"`
 }
 
 // template is the pod template that the operator starts from before it adds its own
@@ -73,7 +68,6 @@ type template struct {
 
 func clusterSpec(args ClusterArgs) spec {
 	nats := args.NATS
-	reloader := kube.Requests(capacity.NATSReloader)
 	s := spec{
 		Size:            nats.Size,
 		Version:         nats.Version,
@@ -90,13 +84,6 @@ func clusterSpec(args ClusterArgs) spec {
 			NodeSelector: args.Placement.NodeSelector,
 			Tolerations:  args.Placement.Tolerations,
 			Resources:    nats.Resources,
-
-			EnableConfigReload: true,
-			ReloaderImage:      args.Images.Reference(config.ImageNATSReloader.Repository),
-			ReloaderImageTag:   config.ImageNATSReloader.Tag,
-			// The same as limits, so that a pod whose server has equal requests and limits
-			// stays guaranteed.
-			ReloaderResources: &corev1.ResourceRequirements{Requests: reloader, Limits: reloader},
 		},
 		Template: template{Spec: podTemplate(nats)},
 	}

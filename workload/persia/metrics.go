@@ -80,7 +80,7 @@ func gatewayContainer(image string) corev1.Container {
 		Name:           "pushgateway",
 		Image:          image,
 		Ports:          []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}},
-		ReadinessProbe: kube.HTTPProbe("http", "/-/ready", 0, 0),
+		ReadinessProbe: kube.HTTPProbe("http", "/-/ready"),
 		Resources: corev1.ResourceRequirements{
 			Requests: kube.Requests(capacity.MetricsGateway),
 			Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},

@@ -54,10 +54,7 @@ require (
 	sigs.k8s.io/yaml v1.2.0 // indirect
 )
 
-tool (
-	github.com/nats-io/nats-operator/cmd/operator
-	github.com/nats-io/nats-operator/cmd/reloader
-)
+tool github.com/nats-io/nats-operator/cmd/operator
 
 replace k8s.io/api => k8s.io/api v0.22.2
 
