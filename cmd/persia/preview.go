@@ -182,13 +182,16 @@ func differences(before, after map[string]any) string {
 // unknown is how the engine writes a value that only the update computes.
 const unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
-// flatten adds each value below a path. A text of several lines is a digest: the change of a script is
+// podsAnnotation repeats, as a digest, the changes of the pods beside it.
+const podsAnnotation = "persia.com/pods"
+
+// flatten adds each value below a path, without what a provider notes for itself. A text of several lines is a digest: the change of a script is
 // for the pull request to show.
 func flatten(path string, value any, into map[string]string) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if !strings.HasPrefix(name, "__") { // what a provider notes for itself
+			if !strings.HasPrefix(name, "__") && name != podsAnnotation {
 				flatten(strings.TrimPrefix(path+"."+name, "."), inner, into)
 			}
 		}

@@ -26,7 +26,7 @@ import (
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	starts := moment{printed: regexp.MustCompile("control plane: starting"), then: etcdRuns}
-	podsStart := moment{printed: regexp.MustCompile("waiting for jsonpath")}
+	podsStart := moment{printed: regexp.MustCompile("PodDisruptionBudget .* creating")}
 	cases := []struct {
 		name string
 		at   moment
