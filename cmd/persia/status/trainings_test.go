@@ -109,7 +109,8 @@ func TestCoordinator(t *testing.T) {
 			pod("clicks-nn-worker-0-1-bbbbb", "nn-worker", "1", ofJob),
 			pod("clicks-nn-worker-0-0-ccccc", "nn-worker", "0", ofJob),
 		}, "clicks-nn-worker-0-0-ccccc"},
-		"a substitute, before the pod of a lost node": {[]corev1.Pod{
+		"a substitute, before and after the pods of lost nodes": {[]corev1.Pod{
+			created(pod("clicks-nn-worker-0-0-gone", "nn-worker", "0", ofJob), 7, true),
 			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
 			created(pod("clicks-nn-worker-0-0-lost", "nn-worker", "0", ofJob), 9, true),
 		}, "clicks-nn-worker-0-0-new"},
