@@ -98,7 +98,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	if err != nil {
 		return nil, err
 	}
-	keys, err := newKeyGrants(ctx, name, args, cluster)
+	keys, err := newKeyGrants(ctx, args)
 	if err != nil {
 		return nil, err
 	}

@@ -8,12 +8,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// child returns the options of a resource in a component. Earlier releases registered the same
-// resource without a parent.
-func child(component pulumi.Resource) pulumi.ResourceOption {
-	return pulumi.Composite(pulumi.Parent(component), pulumi.Aliases([]pulumi.Alias{{NoParent: pulumi.Bool(true)}}))
-}
-
 // projectNumber asks the provider of a component for the number of a project. IAM names a project by
 // its number.
 func projectNumber(ctx *pulumi.Context, project string, component pulumi.Resource) (string, error) {

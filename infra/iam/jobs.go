@@ -58,7 +58,7 @@ func NewBucketGrants(ctx *pulumi.Context, job string, args BucketGrantsArgs, opt
 			Bucket: bucket.ID,
 			Role:   pulumi.String(gcp.RoleObjectUser),
 			Member: pulumi.String(member),
-		}, child(component), kube.After(args.Needs))
+		}, pulumi.Parent(component), kube.After(args.Needs))
 		if err != nil {
 			return nil, err
 		}

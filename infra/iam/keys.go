@@ -50,9 +50,8 @@ func NewKeys(name, project string, opts ...pulumi.ResourceOption) *Keys {
 }
 
 // Grant lets a service encrypt and decrypt with a key. It returns the grant, on which the encrypted
-// resource must depend. Formerly is the name and the parent of the grant in an earlier release; it
-// has no effect if the grant exists.
-func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly pulumi.Alias) (pulumi.CustomResource, error) {
+// resource must depend.
+func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service) (pulumi.CustomResource, error) {
 	if grant, ok := k.grants[use{key, service}]; ok {
 		return grant, nil
 	}
@@ -63,7 +62,7 @@ func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service, formerly 
 	if err != nil {
 		return nil, err
 	}
-	opts := []pulumi.ResourceOption{k.child, pulumi.RetainOnDelete(true), pulumi.Aliases([]pulumi.Alias{formerly})}
+	opts := []pulumi.ResourceOption{k.child, pulumi.RetainOnDelete(true)}
 	if identity != nil {
 		opts = append(opts, pulumi.DependsOn([]pulumi.Resource{identity}))
 	}
@@ -87,7 +86,7 @@ func (k *Keys) register(ctx *pulumi.Context) error {
 	if err := ctx.RegisterComponentResource("persia:iam:Keys", k.name, k, k.opts...); err != nil {
 		return err
 	}
-	k.child = child(k)
+	k.child = pulumi.Parent(k)
 	return ctx.RegisterResourceOutputs(k, pulumi.Map{})
 }
 

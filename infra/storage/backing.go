@@ -10,10 +10,8 @@ import (
 // backing has everything that registers the storage of a volume.
 type backing struct {
 	Args
-	// name is the logical name of the storage. Earlier releases registered the storage by volume,
-	// the name of the component.
-	name, volume string
-	component    pulumi.Resource
+	// name is the logical name of the storage.
+	name string
 	// child are the options of everything that belongs to the volume.
 	child pulumi.ResourceOption
 }
@@ -29,28 +27,23 @@ type registered struct {
 }
 
 // registerBacking registers the storage that the stack creates.
-func registerBacking(ctx *pulumi.Context, volume string, component pulumi.Resource, args Args, child pulumi.ResourceOption) (registered, error) {
+func registerBacking(ctx *pulumi.Context, args Args, child pulumi.ResourceOption) (registered, error) {
 	backend := backendOf(args.Volume.Source())
 	if args.Existing || backend.register == nil {
 		return registered{}, nil
 	}
-	return backend.register(ctx, backing{Args: args, name: backend.name, volume: volume, component: component, child: child})
+	return backend.register(ctx, backing{Args: args, name: backend.name, child: child})
 }
 
 // outliving returns the options of storage that outlives the stack and the volume, unless the stack
 // file names it for deletion. The next update takes it over. Pulumi ignores the import of a
 // resource that it knows.
 func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption {
-	opts := []pulumi.ResourceOption{b.child, kube.After(grants), b.formerly(b.volume), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
+	opts := []pulumi.ResourceOption{b.child, kube.After(grants), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
 	if b.Found.ID != "" {
 		opts = append(opts, pulumi.Import(pulumi.ID(b.Found.ID)))
 	}
 	return pulumi.Composite(opts...)
-}
-
-// formerly returns a name that earlier releases registered a resource by.
-func (b backing) formerly(name string) pulumi.ResourceOption {
-	return pulumi.Aliases([]pulumi.Alias{{Name: pulumi.String(name)}})
 }
 
 // grantKey has a service of Google's granted the use of the storage's key, if there
@@ -60,7 +53,7 @@ func (b backing) grantKey(ctx *pulumi.Context, service iam.Service) ([]pulumi.Cu
 	if creation == nil || creation.KMSKey == "" {
 		return nil, nil
 	}
-	grant, err := b.Keys.Grant(ctx, creation.KMSKey, service, pulumi.Alias{Name: pulumi.String(b.volume + "-key"), Parent: b.component})
+	grant, err := b.Keys.Grant(ctx, creation.KMSKey, service)
 	if err != nil {
 		return nil, err
 	}

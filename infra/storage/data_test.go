@@ -38,10 +38,6 @@ func TestRenamedVolume(t *testing.T) {
 			for _, token := range []string{test.typeToken, testkit.KeyGrant} {
 				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
 			}
-			// Storage that an earlier release registered by the name of the volume stays too.
-			aliases := before.One(t, test.typeToken, test.name).RegisterRPC.GetAliases()
-			require.NotEmpty(t, aliases)
-			assert.Equal(t, "more", aliases[0].GetSpec().GetName())
 		})
 	}
 }
@@ -86,9 +82,6 @@ func TestNoEditDeletes(t *testing.T) {
 					forced := inState(test.typeToken, owned)
 					forced["forceDestroy"] = true
 					return last(left(programtest.ThisStack), forced)
-				},
-				"marked by an earlier release": func() testkit.Cloud {
-					return last(left(programtest.ThisStack), inState(test.typeToken, owned), record("more", resolved(test.typeToken, test.repeated)))
 				},
 			} {
 				for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
@@ -150,11 +143,6 @@ func TestOneGrantOfAKey(t *testing.T) {
 	compute := recorder.One(t, testkit.KeyGrant, kmsKey+"/compute-system")
 	assert.Contains(t, recorder.Before(recorder.One(t, testkit.Disk, "us-central1-a/d")), compute.URN)
 	assert.Contains(t, recorder.Before(recorder.All(t, testkit.NodePool)[0]), compute.URN)
-	var names []string
-	for _, alias := range compute.RegisterRPC.GetAliases() {
-		names = append(names, alias.GetSpec().GetName())
-	}
-	assert.Contains(t, names, "persia-dev-boot-disks-key")
 }
 
 // TestFilestoreIdentity checks that the service agent of Filestore, which a new project does not

@@ -48,18 +48,12 @@ func Previous(outputs map[string]any, resources map[resource.URN]map[string]any)
 	if err := json.Unmarshal(text, &records); err != nil {
 		return nil, fmt.Errorf("output %s of the last update: %w", OutputName, err)
 	}
-	// Earlier releases wrote all storage of the stack into the output, and nothing else of what
-	// Pulumi deletes.
-	records = slices.DeleteFunc(records, func(r Record) bool { return r.Source.Source() == nil || r.Source.Source().Creation() == nil })
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
 		held, ok := inState(urn, resources[urn])
 		if !ok {
 			continue
 		}
-		if i := slices.IndexFunc(records, func(r Record) bool { return same(r.Source.Source(), held.Source.Source()) }); i >= 0 {
-			held.deletes = held.deletes || records[i].Source.Source().Creation().DeletesData
-			records = slices.Delete(records, i, i+1)
-		}
+		records = slices.DeleteFunc(records, func(r Record) bool { return same(r.Source.Source(), held.Source.Source()) })
 		records = append(records, held)
 	}
 	return records, nil

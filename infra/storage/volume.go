@@ -71,7 +71,7 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	}
 	child := kube.Child(component, args.Needs)
 
-	backing, err := registerBacking(ctx, name, component, args, child)
+	backing, err := registerBacking(ctx, args, child)
 	if err != nil {
 		return nil, err
 	}
