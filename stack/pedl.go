@@ -33,70 +33,55 @@ func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []
 	if keepsDatabaseClaim(cfg) {
 		adopter = cluster.Adopter
 	}
-	namespaces, err := pedl.NewNamespaces(ctx, "pedl", pedl.NamespacesArgs{
-		Registry: cfg.PEDL.Registry,
-		Adopter:  adopter,
-	}, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	masterNeeds, err := installed.newDatabase(ctx, cfg, data, adopter, namespaces.Objects, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	installed.master, err = pedl.NewMaster(ctx, "pedl-master", pedl.MasterArgs{
-		PEDL:      *cfg.PEDL,
-		Images:    cfg.Images,
-		Placement: placement(cfg, cfg.PEDL.NodePool),
-		Needs:     masterNeeds,
-	}, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	agents, err := pedl.NewAgents(ctx, "pedl-agent", pedl.AgentsArgs{
+	args := pedl.Args{
 		PEDL:        *cfg.PEDL,
 		Images:      cfg.Images,
-		MasterIP:    installed.master.ClusterIP,
+		Placement:   placement(cfg, cfg.PEDL.NodePool),
 		Tolerations: agentTolerations(cfg),
-		Needs:       append(slices.Clip(driver), installed.master.Server),
-	}, inCluster)
+		Adopter:     adopter,
+	}
+	namespaces, err := pedl.NewNamespaces(ctx, "pedl", args, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	masterNeeds, err := installed.newDatabase(ctx, cfg, data, args, namespaces.Objects, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	installed.master, err = pedl.NewMaster(ctx, "pedl-master", args, masterNeeds, inCluster)
+	if err != nil {
+		return nil, err
+	}
+	agents, err := pedl.NewAgents(ctx, "pedl-agent", args, installed.master.ClusterIP,
+		append(slices.Clip(driver), installed.master.Server), inCluster)
 	if err != nil {
 		return nil, err
 	}
 	installed.objects = slices.Concat(installed.objects, installed.master.Objects, []any{agents.Object})
 	if check := cfg.PEDL.SupportCheck; check != nil {
-		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", pedl.SupportCheckArgs{
-			Images:    cfg.Images,
-			Placement: placement(cfg, check.NodePool),
-			Needs:     slices.Concat(namespaces.Objects, driver),
-		}, inCluster)
+		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", cfg.Images, placement(cfg, check.NodePool),
+			slices.Concat(namespaces.Objects, driver), inCluster)
 	}
 	return installed, err
 }
 
 // newDatabase registers the volume and the database, unless the database is elsewhere. It returns
 // the connection for the master.
-func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, adopter pulumi.ProviderResource, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, args pedl.Args, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
 	if cfg.PEDL.Postgres.External != nil {
 		return needs, nil
 	}
 	if volume, ok := cfg.PEDLDatabase(); ok {
-		args := data.volumeArgs(cfg, volume)
-		args.Namespace, args.Contents, args.Needs = pedl.NamespaceName, "databases", needs
-		args.Annotations = cfg.PEDL.Postgres.Persistence.Annotations
-		registered, err := storage.NewVolume(ctx, volume.Name, args, inCluster)
+		stored := data.volumeArgs(cfg, volume)
+		stored.Namespace, stored.Contents, stored.Needs = pedl.NamespaceName, "databases", needs
+		stored.Annotations = cfg.PEDL.Postgres.Persistence.Annotations
+		registered, err := storage.NewVolume(ctx, volume.Name, stored, inCluster)
 		if err != nil {
 			return nil, err
 		}
 		p.volume, needs = registered, []pulumi.CustomResource{registered.Claim}
 	}
-	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", pedl.DatabaseArgs{
-		PostgreSQL: cfg.PEDL.Postgres,
-		Images:     cfg.Images,
-		Placement:  placement(cfg, cfg.PEDL.NodePool),
-		Adopter:    adopter,
-		Needs:      needs,
-	}, inCluster)
+	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", args, needs, inCluster)
 	if err != nil {
 		return nil, err
 	}

@@ -22,20 +22,6 @@ const (
 	dockerSocket     = "/var/run/docker.sock"
 )
 
-// AgentsArgs describes the agents.
-type AgentsArgs struct {
-	PEDL config.PEDL
-	// Images says where nodes pull images from.
-	Images config.Images
-	// MasterIP is the address of the master's service. Trials get it from their
-	// agents, and Docker's containers do not know the names of Kubernetes.
-	MasterIP pulumi.Input
-	// Tolerations are for the taints of the pools that host agents.
-	Tolerations []corev1.Toleration
-	// Needs come before the agents: the namespace and the master.
-	Needs []pulumi.CustomResource
-}
-
 // Agents are the agents on all nodes that have the label.
 type Agents struct {
 	pulumi.ResourceState
@@ -44,19 +30,20 @@ type Agents struct {
 	Object *appsv1.DaemonSet
 }
 
-// NewAgents registers the agents.
-func NewAgents(ctx *pulumi.Context, name string, args AgentsArgs, opts ...pulumi.ResourceOption) (*Agents, error) {
+// NewAgents registers the agents, which come after needs. Trials get the address of the master from
+// their agents, because Docker's containers do not know the names of Kubernetes.
+func NewAgents(ctx *pulumi.Context, name string, args Args, masterIP pulumi.Input, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Agents, error) {
 	component := &Agents{Object: daemonSet(args)}
 	objects := kube.NewComponent(ctx, "persia:pedl:Agents", name, component, opts...)
-	policy := objects.Add(name, agentPolicy(), args.Needs)
+	policy := objects.Add(name, agentPolicy(), needs)
 	address := objects.AddWith(name, &corev1.ConfigMap{
 		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
-	}, kube.Later{"data." + masterAddressKey: args.MasterIP}, kube.Needs(policy))
+	}, kube.Later{"data." + masterAddressKey: masterIP}, kube.Needs(policy))
 	objects.AddWith(name, component.Object, restartedBy(address), kube.Needs(address))
 	return component, objects.End()
 }
 
-func daemonSet(args AgentsArgs) *appsv1.DaemonSet {
+func daemonSet(args Args) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{
 		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
 		Spec: appsv1.DaemonSetSpec{
@@ -71,7 +58,7 @@ func daemonSet(args AgentsArgs) *appsv1.DaemonSet {
 	return set
 }
 
-func agentPod(args AgentsArgs) corev1.PodSpec {
+func agentPod(args Args) corev1.PodSpec {
 	pod := corev1.PodSpec{
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
 		NodeSelector:     map[string]string{config.PEDLAgentTaint.Key: config.PEDLAgentTaint.Value},
@@ -103,7 +90,7 @@ func mountDocker(pod *corev1.PodSpec) {
 
 // agentTolerations returns tolerations for the taint of the agents' own nodes, for the taints in the
 // stack file, and for the taints of the pools, each once.
-func agentTolerations(args AgentsArgs) []corev1.Toleration {
+func agentTolerations(args Args) []corev1.Toleration {
 	tolerations := []corev1.Toleration{{
 		Key:    config.PEDLAgentTaint.Key,
 		Value:  config.PEDLAgentTaint.Value,

@@ -32,20 +32,6 @@ const (
 // DataVolume is the volume of PostgreSQL's pod that has the data.
 const DataVolume = "data"
 
-// DatabaseArgs describes PostgreSQL.
-type DatabaseArgs struct {
-	PostgreSQL config.PostgreSQL
-	// Images says where nodes pull images from.
-	Images config.Images
-	// Placement is where it runs.
-	Placement kube.Placement
-	// Adopter registers the claim of a class, which outlives the stack. It is given
-	// with such a claim.
-	Adopter pulumi.ProviderResource
-	// Needs come before it: the namespace, and the claim of its volume.
-	Needs []pulumi.CustomResource
-}
-
 // Database is the master's own PostgreSQL.
 type Database struct {
 	pulumi.ResourceState
@@ -56,21 +42,22 @@ type Database struct {
 	Objects []any
 }
 
-// NewDatabase registers PostgreSQL.
-func NewDatabase(ctx *pulumi.Context, name string, args DatabaseArgs, opts ...pulumi.ResourceOption) (*Database, error) {
+// NewDatabase registers PostgreSQL, after its namespace and the claim of its volume.
+func NewDatabase(ctx *pulumi.Context, name string, args Args, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Database, error) {
 	component := &Database{}
 	objects := kube.NewComponent(ctx, "persia:pedl:Database", name, component, opts...)
-	policy := kube.Needs(objects.Add(name, databasePolicy(args.PostgreSQL.Service), args.Needs))
-	configuration, set := settingsMap(args.PostgreSQL), statefulSet(args)
+	postgreSQL := args.PEDL.Postgres
+	policy := kube.Needs(objects.Add(name, databasePolicy(postgreSQL.Service), needs))
+	configuration, set := settingsMap(postgreSQL), statefulSet(args)
 	component.Objects = []any{set, configuration}
 	settings := objects.Add(name, configuration, policy)
-	needs := kube.Needs(settings, objects.Add(name, passwordSecret(args.PostgreSQL), policy))
-	for _, service := range []*corev1.Service{databaseService(args.PostgreSQL.Service), headlessService()} {
+	needs = kube.Needs(settings, objects.Add(name, passwordSecret(postgreSQL), policy))
+	for _, service := range []*corev1.Service{databaseService(postgreSQL.Service), headlessService()} {
 		needs = append(needs, objects.Add(service.Name, service, policy))
 	}
-	if args.PostgreSQL.Persistence.StorageClass != "" {
+	if postgreSQL.Persistence.StorageClass != "" {
 		// The class would delete the data along with its claim.
-		needs = append(needs, objects.Add(name, classClaim(args.PostgreSQL.Persistence), policy, kept(args.Adopter)...))
+		needs = append(needs, objects.Add(name, classClaim(postgreSQL.Persistence), policy, kept(args.Adopter)...))
 	}
 	component.Server = objects.AddWith(name, set, restartedBy(settings), needs, kube.WorkloadTimeouts())
 	return component, objects.End()
@@ -153,7 +140,7 @@ func ClaimName(persistence config.Persistence) string {
 	}
 }
 
-func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
+func statefulSet(args Args) *appsv1.StatefulSet {
 	one := int32(1)
 	pod := postgreSQLPod(args)
 	args.Placement.Apply(&pod)
@@ -169,8 +156,8 @@ func statefulSet(args DatabaseArgs) *appsv1.StatefulSet {
 	}
 }
 
-func postgreSQLPod(args DatabaseArgs) corev1.PodSpec {
-	postgreSQL := args.PostgreSQL
+func postgreSQLPod(args Args) corev1.PodSpec {
+	postgreSQL := args.PEDL.Postgres
 	group, writable, rootMismatch := int64(postgreSQLUser), false, corev1.FSGroupChangeOnRootMismatch
 	// Time to write the memory to the disk.
 	grace := int64(120)

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"persia/config"
 	"persia/kube"
 )
 
@@ -24,17 +23,6 @@ const (
 	masterConfigFile = "master.yaml"
 	masterConfigPath = "/etc/pedl/" + masterConfigFile
 )
-
-// MasterArgs describes the master.
-type MasterArgs struct {
-	PEDL config.PEDL
-	// Images says where nodes pull images from.
-	Images config.Images
-	// Placement is where it runs.
-	Placement kube.Placement
-	// Needs come before it: the namespace, and its database.
-	Needs []pulumi.CustomResource
-}
 
 // Master is the master, up and connected.
 type Master struct {
@@ -50,12 +38,12 @@ type Master struct {
 	ClusterIP pulumi.Output
 }
 
-// NewMaster registers the master, and the ways to it.
-func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi.ResourceOption) (*Master, error) {
+// NewMaster registers the master after its namespace and database, and the ways to it.
+func NewMaster(ctx *pulumi.Context, name string, args Args, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Master, error) {
 	master := &Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
 	objects := kube.NewComponent(ctx, "persia:pedl:Master", name, master, opts...)
 	database := connectionOf(args.PEDL.Postgres)
-	policy := kube.Needs(objects.Add(name, masterPolicy(database), args.Needs))
+	policy := kube.Needs(objects.Add(name, masterPolicy(database), needs))
 	configuration, server := &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
 		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
@@ -71,7 +59,7 @@ func NewMaster(ctx *pulumi.Context, name string, args MasterArgs, opts ...pulumi
 	return master, objects.End()
 }
 
-func deployment(args MasterArgs) *appsv1.Deployment {
+func deployment(args Args) *appsv1.Deployment {
 	one := int32(1)
 	pod := masterPod(args)
 	args.Placement.Apply(&pod)
@@ -90,7 +78,7 @@ func deployment(args MasterArgs) *appsv1.Deployment {
 	}
 }
 
-func masterPod(args MasterArgs) corev1.PodSpec {
+func masterPod(args Args) corev1.PodSpec {
 	const volume = "configuration"
 	pedl := args.PEDL
 	return corev1.PodSpec{

@@ -25,13 +25,17 @@ const (
 	pullSecretName = "pedl-registry"
 )
 
-// NamespacesArgs describes where PEDL runs.
-type NamespacesArgs struct {
-	// Registry is where the images come from.
-	Registry config.PEDLRegistry
-	// Adopter registers the namespace of the master, and keeps it on destroy: it contains a claim
-	// that the stack must not delete, so the namespace may already exist. It is nil if destroy
-	// deletes the namespace.
+// Args describes an installation of PEDL.
+type Args struct {
+	PEDL config.PEDL
+	// Images says where nodes pull images from.
+	Images config.Images
+	// Placement is where the master and its database run.
+	Placement kube.Placement
+	// Tolerations are for the taints of the pools that host agents.
+	Tolerations []corev1.Toleration
+	// Adopter registers the namespace of the master and a claim of a class in it, and keeps both on
+	// destroy, so they may already exist. It is nil if the stack has no claim that it must not delete.
 	Adopter pulumi.ProviderResource
 }
 
@@ -46,7 +50,7 @@ type Namespaces struct {
 
 // NewNamespaces registers both namespaces, each with what its pods run as and pull
 // their images with.
-func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts ...pulumi.ResourceOption) (*Namespaces, error) {
+func NewNamespaces(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Namespaces, error) {
 	component := &Namespaces{}
 	objects := kube.NewComponent(ctx, "persia:pedl:Namespaces", name, component, opts...)
 	for _, namespace := range []*corev1.Namespace{
@@ -62,7 +66,7 @@ func NewNamespaces(ctx *pulumi.Context, name string, args NamespacesArgs, opts .
 		component.Objects = append(component.Objects,
 			objects.Add(namespace.Name+"-closed", closedPolicy(namespace.Name), inNamespace),
 			objects.Add(namespace.Name, serviceAccount(namespace.Name), inNamespace),
-			objects.Add(namespace.Name+"-registry", pullSecret(namespace.Name, args.Registry), inNamespace))
+			objects.Add(namespace.Name+"-registry", pullSecret(namespace.Name, args.PEDL.Registry), inNamespace))
 	}
 	return component, objects.End()
 }

@@ -51,7 +51,7 @@ func TestAgentTolerations(t *testing.T) {
 	sameGPU := gpu
 	sameGPU.Operator = corev1.TolerationOpEqual
 	spot := corev1.Toleration{Key: "cloud.google.com/gke-spot", Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule}
-	args := AgentsArgs{Tolerations: []corev1.Toleration{sameGPU, spot, spot}}
+	args := Args{Tolerations: []corev1.Toleration{sameGPU, spot, spot}}
 	args.PEDL.Agent.Tolerations = []corev1.Toleration{gpu}
 	var keys []string
 	for _, toleration := range agentTolerations(args) {

@@ -21,16 +21,6 @@ const (
 	supportCheckSeconds = 900
 )
 
-// SupportCheckArgs describes the check.
-type SupportCheckArgs struct {
-	// Images says where nodes pull images from.
-	Images config.Images
-	// Placement is the pool of the node that is checked.
-	Placement kube.Placement
-	// Needs come before it: the namespace, and the driver.
-	Needs []pulumi.CustomResource
-}
-
 // SupportCheck has run once on a node.
 type SupportCheck struct {
 	pulumi.ResourceState
@@ -39,31 +29,31 @@ type SupportCheck struct {
 	Result pulumi.StringOutput
 }
 
-// NewSupportCheck registers the check, which ends whatever it finds.
-func NewSupportCheck(ctx *pulumi.Context, name string, args SupportCheckArgs, opts ...pulumi.ResourceOption) (*SupportCheck, error) {
+// NewSupportCheck registers the check of a node of a pool, after the driver. It ends whatever it finds.
+func NewSupportCheck(ctx *pulumi.Context, name string, images config.Images, pool kube.Placement, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*SupportCheck, error) {
 	component := &SupportCheck{}
 	objects := kube.NewComponent(ctx, "persia:pedl:SupportCheck", name, component, opts...)
-	job := objects.Add(name, supportCheck(args), args.Needs, kube.WorkloadTimeouts(),
+	job := objects.Add(name, supportCheck(images, pool), needs, kube.WorkloadTimeouts(),
 		// pulumi up --replace makes the new one first otherwise, whose name is taken.
 		pulumi.DeleteBeforeReplace(true))
 	component.Result = job.Status.ApplyT(supportResult).(pulumi.StringOutput)
 	return component, objects.End()
 }
 
-func supportCheck(args SupportCheckArgs) *batchv1.Job {
+func supportCheck(images config.Images, pool kube.Placement) *batchv1.Job {
 	backoffLimit, deadline := int32(0), int64(supportCheckSeconds)
 	pod := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
 			Name:            "docker",
-			Image:           args.Images.Reference(config.ImageDocker.Reference()),
+			Image:           images.Reference(config.ImageDocker.Reference()),
 			Command:         []string{"docker", "run", "--rm", config.ImageCUDA.Reference(), "nvidia-smi"},
 			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
 			SecurityContext: withoutRights(),
 		}},
 	}
 	mountDocker(&pod)
-	args.Placement.Apply(&pod)
+	pool.Apply(&pod)
 	job := &batchv1.Job{
 		ObjectMeta: meta(AgentNamespaceName, supportCheckName, supportCheckPart),
 		Spec: batchv1.JobSpec{
