@@ -93,7 +93,10 @@ func credentials() row {
 	const login = "gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file"
 	return row{
 		name: "credentials", ask: []string{"auth", "application-default", "print-access-token"},
-		refused: []refusal{{texts: []string{"were not found", "was not found", "invalid_grant", "Reauthentication"}, remedy: login}},
+		refused: []refusal{
+			{texts: []string{"executable file not found"}, remedy: "install it: https://cloud.google.com/sdk/docs/install"},
+			{texts: []string{"were not found", "was not found", "invalid_grant", "Reauthentication"}, remedy: login},
+		},
 		read: func([]byte) (Check, error) {
 			for _, variable := range providerVariables {
 				if os.Getenv(variable) != "" {
