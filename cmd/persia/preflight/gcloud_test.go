@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,77 +17,55 @@ import (
 	"persia/internal/testkit"
 )
 
-// googleCloud answers gcloud on loopback with what Google Cloud's APIs were recorded to
-// answer.
+// googleCloud answers gcloud on loopback as Google Cloud's APIs do.
 type googleCloud struct {
 	t       *testing.T
-	project map[string]any
 	enabled []string
 	gpus    amount
 	// forbidden are parts of the paths that the caller has no right to.
 	forbidden []string
 	// lacking are machine types and GPUs that a zone does not have, as ZONE/NAME.
 	lacking []string
-	// buckets are the locations of buckets, and repositories the modes of repositories.
-	buckets, repositories map[string]string
+	// buckets are the locations of buckets. There are no repositories.
+	buckets map[string]string
 }
 
 func (g *googleCloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status, answer := g.answer(r.URL.Path)
 	w.Header().Set("Content-Type", "application/json")
-	for _, part := range g.forbidden {
-		if strings.Contains(r.URL.Path, part) {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = w.Write([]byte(encoded(g.t, recorded(g.t, "forbidden", nil))))
-			return
-		}
-	}
-	switch path := r.URL.Path; {
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(answer))
+}
+
+func (g *googleCloud) answer(path string) (status int, text string) {
+	resource := path[max(strings.Index(path, "projects/"), 0):]
+	name := path[strings.LastIndex(path, "/")+1:]
+	switch {
+	case slices.ContainsFunc(g.forbidden, func(part string) bool { return strings.Contains(path, part) }):
+		return http.StatusForbidden, forbidden
 	case strings.HasSuffix(path, "/projects/my-project/services"):
-		services := []any{}
-		for _, name := range g.enabled {
-			service := recorded(g.t, "services.enabled", map[string]string{"service": name})
-			service["config"] = map[string]any{"name": name}
-			services = append(services, service)
+		return http.StatusOK, `{"services": ` + enabled(g.enabled) + `}`
+	case strings.Contains(path, "/zones/"): // projects/P/zones/Z/machineTypes/T
+		if zone := strings.Split(resource, "/")[3]; slices.Contains(g.lacking, zone+"/"+name) {
+			return http.StatusNotFound, fmt.Sprintf(noMachine, resource)
 		}
-		_, _ = w.Write([]byte(encoded(g.t, map[string]any{"services": services})))
-	case strings.Contains(path, "/zones/"):
-		g.zone(w, path[strings.Index(path, "projects/"):])
+		return http.StatusOK, fmt.Sprintf(`{"name": %q}`, name)
 	case strings.Contains(path, "/b/"):
-		bucket := path[strings.LastIndex(path, "/")+1:]
-		g.answer(w, g.buckets[bucket] != "", "buckets", map[string]string{"bucket": bucket, "location": g.buckets[bucket]})
+		if g.buckets[name] == "" {
+			return http.StatusNotFound, noBucket
+		}
+		return http.StatusOK, fmt.Sprintf(`{"kind": "storage#bucket", "name": %q, "location": %q}`, name, g.buckets[name])
 	case strings.Contains(path, "/repositories/"):
-		repository := path[strings.LastIndex(path, "/")+1:]
-		g.answer(w, g.repositories[repository] != "", "repositories", map[string]string{"location": "us-central1", "repository": repository, "mode": g.repositories[repository]})
+		return http.StatusNotFound, noRepository
 	case strings.HasSuffix(path, "/projects/my-project/regions/us-central1"):
-		_, _ = w.Write([]byte(regionWith(g.t, g.gpus)))
+		return http.StatusOK, regionWith(g.t, g.gpus)
 	case strings.HasPrefix(path, "/compute/") && strings.HasSuffix(path, "/projects/my-project"):
-		_, _ = w.Write([]byte(withQuotas(g.t, "projectInfo.get", projectQuotas)))
+		return http.StatusOK, withQuotas(g.t, projectQuotas)
 	case strings.HasSuffix(path, "/projects/my-project"):
-		_, _ = w.Write([]byte(encoded(g.t, g.project)))
-	default:
-		g.t.Errorf("gcloud asks for %s, of which nothing is recorded", path)
-		http.NotFound(w, r)
+		return http.StatusOK, active
 	}
-}
-
-// zone answers for a machine type or a GPU: projects/P/zones/Z/machineTypes/T.
-func (g *googleCloud) zone(w http.ResponseWriter, resource string) {
-	parts := strings.Split(resource, "/")
-	zone, kind, name := parts[3], parts[4], parts[5]
-	if slices.Contains(g.lacking, zone+"/"+name) {
-		kind = "compute"
-	}
-	g.answer(w, kind != "compute", kind, map[string]string{"zone": zone, "name": name, "resource": resource})
-}
-
-// answer writes the recorded answer of a thing that is there, or of one that is not.
-func (g *googleCloud) answer(w http.ResponseWriter, there bool, kind string, values map[string]string) {
-	name := kind + ".get"
-	if !there {
-		w.WriteHeader(http.StatusNotFound)
-		name = kind + ".notFound"
-	}
-	_, _ = w.Write([]byte(encoded(g.t, recorded(g.t, name, values))))
+	g.t.Errorf("gcloud asks for %s, which the test does not answer", path)
+	return http.StatusNotFound, `{}`
 }
 
 // TestWithRealGcloud compares preflight's commands, and its reading of answers and errors, with the
@@ -130,7 +109,7 @@ func TestWithRealGcloud(t *testing.T) {
 			[]string{"missing project: (gcloud.projects.describe) You do not currently have an active account selected.; gcloud auth login"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			google := &googleCloud{t: t, project: recorded(t, "projects.get", nil), gpus: regionQuotas["NVIDIA_L4_GPUS"], enabled: without()}
+			google := &googleCloud{t: t, gpus: regionQuotas["NVIDIA_L4_GPUS"], enabled: without()}
 			c.change(google)
 			server := httptest.NewServer(google)
 			t.Cleanup(server.Close)

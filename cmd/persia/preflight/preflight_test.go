@@ -96,10 +96,10 @@ func allThere(t *testing.T) answers {
 	t.Helper()
 	return answers{
 		"auth application-default":           "ya29.token\n",
-		"projects describe my-project":       encoded(t, recorded(t, "projects.get", nil)),
+		"projects describe my-project":       active,
 		"services list --enabled":            enabled(without()),
-		"compute regions describe":           withQuotas(t, "regions.get", regionQuotas),
-		"compute project-info describe":      withQuotas(t, "projectInfo.get", projectQuotas),
+		"compute regions describe":           withQuotas(t, regionQuotas),
+		"compute project-info describe":      withQuotas(t, projectQuotas),
 		"compute machine-types describe":     "{}",
 		"compute accelerator-types describe": "{}",
 		"storage buckets describe":           `{"location": "US-CENTRAL1"}`,
