@@ -88,7 +88,6 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 		if err := engine.checkUnprotected(ctx); err != nil {
 			return err
 		}
-		engine.cli.noHistory = true
 		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
 			optdestroy.ProgressStreams(s.options.Out), optdestroy.ErrorProgressStreams(s.options.Out))
 		if err != nil {

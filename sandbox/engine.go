@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
-	"sync"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
@@ -28,7 +28,7 @@ const (
 // engine runs one command of the Pulumi CLI, with its providers.
 type engine struct {
 	sandbox *Sandbox
-	cli     *cli
+	cli     auto.PulumiCommand
 	stack   auto.Stack
 	cloud   *gcp.Provider
 	// stop ends the servers of the providers.
@@ -81,9 +81,6 @@ func brief(err error) error {
 
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
-	// The CLI takes a quarter of a second to print its version.
-	foundCLI := sync.OnceValues(func() (*cli, error) { return findCLI(s.options.Tools.Path("pulumi"), s.State()) })
-	go func() { _, _ = foundCLI() }()
 	project, err := s.source.copyTo(s.path("project"))
 	if err != nil {
 		return nil, err
@@ -122,7 +119,9 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		return nil, err
 	}
 	e := &engine{sandbox: s, cloud: cloud, stop: cancel}
-	if e.cli, err = foundCLI(); err != nil {
+	// The command looks for bin/pulumi below its root.
+	root := filepath.Dir(filepath.Dir(s.options.Tools.Path("pulumi")))
+	if e.cli, err = auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: root}); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	if e.stack, err = s.selectStack(ctx, project, e.cli, providers); err != nil {
@@ -157,7 +156,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	return fmt.Sprintf("%s,kubernetes:%d", addresses, kube), nil
 }
 
-func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string) (auto.Stack, error) {
+func (s *Sandbox) selectStack(ctx context.Context, project project, cli auto.PulumiCommand, providers string) (auto.Stack, error) {
 	passphrase, err := s.passphrase()
 	if err != nil {
 		return auto.Stack{}, err

@@ -104,23 +104,15 @@ func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
 // AgentLogs returns the folder with the output of the programs that really run.
 func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 
-// Up starts the control plane and the agent unless they run, and creates or updates the
-// stack.
-func (s *Sandbox) Up(ctx context.Context) (auto.UpResult, error) { return s.up(ctx, false, false) }
-
-// Summarize does what [Sandbox.Up] does, without the stack's outputs and half a second faster.
-func (s *Sandbox) Summarize(ctx context.Context) (auto.UpdateSummary, error) {
-	result, err := s.up(ctx, true, false)
-	return result.Summary, err
-}
-
-// Apply is [Sandbox.Up] without a result, and a second faster.
+// Apply is [Sandbox.Up] without a result.
 func (s *Sandbox) Apply(ctx context.Context) error {
-	_, err := s.up(ctx, true, true)
+	_, err := s.Up(ctx)
 	return err
 }
 
-func (s *Sandbox) up(ctx context.Context, noOutputs, noHistory bool) (result auto.UpResult, err error) {
+// Up starts the control plane and the agent unless they run, and creates or updates the
+// stack.
+func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return result, err
@@ -133,7 +125,6 @@ func (s *Sandbox) up(ctx context.Context, noOutputs, noHistory bool) (result aut
 		if err := engine.recover(ctx); err != nil {
 			return err
 		}
-		engine.cli.noOutputs, engine.cli.noHistory = noOutputs, noHistory
 		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
 			optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
 		return err

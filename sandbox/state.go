@@ -30,12 +30,6 @@ func (s State) File() string {
 	return filepath.Join(s.dir, ".pulumi", "stacks", "persia", s.stack+".json")
 }
 
-// Exists reports whether the stack has been created.
-func (s State) Exists() bool {
-	_, err := os.Stat(s.File())
-	return err == nil
-}
-
 // Resources counts the resources, and the operations whose end is unknown.
 func (s State) Resources() (resources, pending int, err error) {
 	var saved struct {

@@ -33,7 +33,6 @@ func TestState(t *testing.T) {
 			if test.checkpoint != "" {
 				write(t, state.File(), test.checkpoint)
 			}
-			assert.Equal(t, test.checkpoint != "", state.Exists())
 			resources, pending, err := state.Resources()
 			require.NoError(t, err)
 			assert.Equal(t, []int{test.resources, test.pending}, []int{resources, pending})

@@ -13,9 +13,9 @@ import (
 // It does not count unchanged resources.
 func upChanges(t *testing.T, s *sandbox.Sandbox) map[string]int {
 	t.Helper()
-	summary, err := s.Summarize(t.Context())
+	result, err := s.Up(t.Context())
 	require.NoError(t, err)
-	return changes(t, summary)
+	return changes(t, result.Summary)
 }
 
 // refreshChanges refreshes the state, and counts the resources that had drifted by operation.
