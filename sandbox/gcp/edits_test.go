@@ -102,12 +102,6 @@ func put(in any, path []string, value any) any {
 	return changed
 }
 
-// withoutStorage takes away the volumes of the first job.
-func withoutStorage(file values) {
-	file["persia:storage"] = []any{}
-	delete(file["persia:jobs"].([]any)[0].(values), "mounts")
-}
-
 const keyRing = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/"
 
 // poolStack is a stack with one node pool, which nothing is assigned to.

@@ -59,7 +59,7 @@ func restrict(resources map[string]*schema.Resource) error {
 }
 
 // validation returns the validation of a field in the form in which pulumi-gcp 7.38 writes it, or nil.
-func (r restriction) validation(field string) schema.SchemaValidateFunc {
+func (r restriction) validation(field string) func(value any, key string) ([]string, []error) {
 	valid := r.parse
 	switch {
 	case r.OneOf != nil:
