@@ -149,7 +149,6 @@ require (
 	github.com/pulumi/pulumi-kubernetes/sdk/v4 v4.30.0 // indirect
 	github.com/pulumi/pulumi-terraform-bridge/v3 v3.90.0
 	github.com/rivo/uniseg v0.4.7 // indirect
-	github.com/robfig/cron/v3 v3.0.1 // indirect
 	github.com/rogpeppe/go-internal v1.14.1 // indirect
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1 // indirect
 	github.com/sergi/go-diff v1.4.0 // indirect
