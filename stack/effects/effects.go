@@ -141,7 +141,7 @@ func changed(before, after Stack, j job) []string {
 
 // reads reports whether the nn-workers of a job read the record of its run in a folder.
 func (s Stack) reads(job Job, record storedFolder) bool {
-	return job.ByOperator || record == s.stored(job, "PERSIA_STATE_DIR") || record == s.stored(job, "PERSIA_FORMER_STATE_DIR")
+	return job.ByOperator || record == s.stored(job, "PERSIA_STATE_DIR")
 }
 
 // nnWorkers returns the nn-workers of a job.

@@ -1,6 +1,7 @@
 package persia
 
 import (
+	"cmp"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -23,15 +24,13 @@ func TestCheckpointRoot(t *testing.T) {
 	mounts := func(mounts ...config.Mount) role { return role{Mounts: mounts} }
 	volumes := func(mounts ...corev1.VolumeMount) role { return role{VolumeMounts: mounts} }
 	readOnly := config.Mount{Volume: "data", MountPath: "/data", ReadOnly: true}
-	// moved has where the run is recorded, and where older releases recorded it, if that is not beside
-	// /ckpt/clicks/1.
-	moved := map[string][2]string{
-		"nn-workers have another volume before it": {"/ckpt/.persia/clicks/1", "/data/.persia/clicks/1"},
-		"two volumes":                {"/a/.persia/clicks/1", ""},
-		"a volume by two paths":      {"/a/.persia/clicks/1", ""},
-		"a volume that servers read": {"/data/.persia/clicks/1", ""},
-		"no volume":                  {"/var/lib/persia/clicks/1", ""},
-		"a directory for each pod":   {"/var/lib/persia/clicks/1", "/ckpt/.persia/clicks/1"},
+	// elsewhere has where the run is recorded, if that is not beside /ckpt/clicks/1.
+	elsewhere := map[string]string{
+		"two volumes":                "/a/.persia/clicks/1",
+		"a volume by two paths":      "/a/.persia/clicks/1",
+		"a volume that servers read": "/data/.persia/clicks/1",
+		"no volume":                  "/var/lib/persia/clicks/1",
+		"a directory for each pod":   "/var/lib/persia/clicks/1",
 	}
 	for name, test := range map[string]struct {
 		volumes                   []corev1.Volume
@@ -70,11 +69,7 @@ func TestCheckpointRoot(t *testing.T) {
 			for _, role := range roles(job, "persia") {
 				assert.Equal(t, test.want[role.Name], checkpointRoot(args, role), role.Name)
 				if role.Name == nnWorker {
-					record, moved := moved[name]
-					if !moved {
-						record = [2]string{"/ckpt/.persia/clicks/1", ""}
-					}
-					assert.Equal(t, record, [2]string{stateDirectory(args, role), formerStateDirectory(args, role)})
+					assert.Equal(t, cmp.Or(elsewhere[name], "/ckpt/.persia/clicks/1"), stateDirectory(args, role))
 				}
 			}
 		})

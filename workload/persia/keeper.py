@@ -21,7 +21,7 @@ class Keeper:
     def __init__(self, coordinator, settings, clock):
         self.coordinator, self.settings, self.clock = coordinator, settings, clock
         self.lock = coordinator.lock
-        self.memory = Memory(settings.state_directory, uuid.uuid4().hex, settings.job, settings.former_state_directory)
+        self.memory = Memory(settings.state_directory, uuid.uuid4().hex, settings.job)
         self.work = threading.Event()  # set when keep has something to do
         self.loaded = False  # whether the record of the previous coordinator is read
         # Reading. All failures in a row are one error for people.

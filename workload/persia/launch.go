@@ -167,16 +167,6 @@ func stateDirectory(args JobArgs, role role) string {
 	return recordIn(args, slices.DeleteFunc(sharedDirectories(args, role.config), shared.differs))
 }
 
-// formerStateDirectory returns where releases before this one recorded the run, in the first
-// directory that the role can write to, or "" if that is the same.
-func formerStateDirectory(args JobArgs, role role) string {
-	former := recordIn(args, sharedDirectories(args, role.config))
-	if former == stateDirectory(args, role) {
-		return ""
-	}
-	return former
-}
-
 // checkpointRoot returns the directory for the checkpoints of a run's attempts, or "" for a role
 // that writes none.
 func checkpointRoot(args JobArgs, role role) string {
@@ -257,9 +247,6 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 			corev1.EnvVar{Name: "PERSIA_JOB", Value: args.Stack + "/" + args.Job.Name},
 			corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
 			corev1.EnvVar{Name: "PERSIA_PROGRESS_FILE", Value: path.Join(podState, "progress")})
-		if former := formerStateDirectory(args, role); former != "" {
-			env = append(env, corev1.EnvVar{Name: "PERSIA_FORMER_STATE_DIR", Value: former})
-		}
 	}
 	env = append(env, GPUs(role.config)...)
 	if root := checkpointRoot(args, role); root != "" {

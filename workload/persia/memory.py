@@ -41,10 +41,8 @@ class Memory:
     A pod cannot know when it was created. But a new pod claims the run when it starts, so the order
     in which pods first claimed it is the order of their creation, and pods keeps that."""
 
-    def __init__(self, folder, holder, job="", former=None):
+    def __init__(self, folder, holder, job=""):
         self.file = os.path.join(folder, "coordinator.json")
-        # Where an older release has left the record.
-        self.former = os.path.join(former, "coordinator.json") if former else None
         self.holder, self.job = holder, job
         self.full = False  # whether the volume had no room for another file at the last write
         self.values = {
@@ -76,24 +74,22 @@ class Memory:
 
     def read(self):
         """Return the record, or {} if the file does not exist."""
-        for name in filter(None, (self.file, self.former)):
-            try:
-                with open(name, "rb") as file:
-                    text = file.read()
-            except FileNotFoundError:
-                continue
-            try:
-                values = json.loads(text.decode())
-            except ValueError:
-                values = None
-            if not self.is_record(values):
-                raise Unreadable(f"{name} is not the record of a run; if the run was not complete, remove the file")
-            owner = values.get("job") or self.job
-            if owner != self.job:
-                raise Foreign(f'{name} is the record of the job {owner}, and this is {self.job}. Give this job another runId or folder; '
-                              f'to continue that run with this job, end that one, and write "job": "{self.job}" into the file')
-            return values
-        return {}
+        try:
+            with open(self.file, "rb") as file:
+                text = file.read()
+        except FileNotFoundError:
+            return {}
+        try:
+            values = json.loads(text.decode())
+        except ValueError:
+            values = None
+        if not self.is_record(values):
+            raise Unreadable(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
+        owner = values.get("job") or self.job
+        if owner != self.job:
+            raise Foreign(f'{self.file} is the record of the job {owner}, and this is {self.job}. Give this job another runId or folder; '
+                          f'to continue that run with this job, end that one, and write "job": "{self.job}" into the file')
+        return values
 
     def is_record(self, values):
         """Report whether values read from the file have the right types."""

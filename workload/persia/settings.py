@@ -21,7 +21,6 @@ class Settings:
         self.revision = environment.get("PERSIA_REVISION", "")
         self.idle_file = environment["PERSIA_IDLE_FILE"]
         self.state_directory = environment["PERSIA_STATE_DIR"]
-        self.former_state_directory = environment.get("PERSIA_FORMER_STATE_DIR")
         self.scratch = list(filter(None, environment.get("PERSIA_SCRATCH", "").split(":")))
         self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")

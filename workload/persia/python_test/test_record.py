@@ -124,16 +124,6 @@ class Records(JobTest):
         with open(self.job.memory.file) as file:
             self.assertEqual("org/persia/dev/clicks", json.load(file)["job"])
 
-    def test_a_record_where_an_older_release_left_it(self):
-        self.record("former", attempt=7)
-        former = os.path.join(self.volume, "former")
-        self.job = self.coordinator(former_state_directory=former)
-        self.start()
-        self.assertEqual(8, self.job.attempt)
-        again = self.coordinator(former_state_directory=former)
-        again.keeper.keep()
-        self.assertEqual(8, again.attempt)
-
     def test_the_size_of_the_file_stays(self):
         self.job.keeper.keep()
         self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))
