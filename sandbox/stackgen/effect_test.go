@@ -45,9 +45,6 @@ func plan(t *testing.T, s Stack) (string, error) {
 // a second change, some are other names, and some change the capacity plan alone.
 var withoutEffect = map[string]string{
 	"Cache.credentials":                    "TestCaches",
-	"Certificate.ca":                       "TestPasswordsAreInSecrets",
-	"Certificate.certificate":              "TestPasswordsAreInSecrets",
-	"Certificate.key":                      "TestPasswordsAreInSecrets",
 	"Cluster.encryption":                   "TestKeyGrants",
 	"Cluster.region":                       "TestGoldenPlans",
 	"Cluster.replace":                      "TestClusterWithJobsIsNotReplaced",

@@ -53,10 +53,13 @@ type node struct {
 type additional struct{ *node }
 
 func (a *additional) UnmarshalJSON(text []byte) error {
-	if string(text) == "false" || string(text) == "true" {
+	if string(text) == "false" {
 		return nil
 	}
 	a.node = &node{}
+	if string(text) == "true" { // any value
+		return nil
+	}
 	return json.Unmarshal(text, a.node)
 }
 

@@ -116,7 +116,7 @@ var usuals = map[string][]any{
 	"components": {"SYSTEM_COMPONENTS", "POD", "DCGM"}, "SystemPool.machineType": {"e2-standard-4", "e2-standard-8"}, "SystemPool.nodes": {2, 3},
 	"machineType": {"g2-standard-32", "n2-standard-8", "n2-standard-32", "n1-standard-16", "a2-highgpu-1g", "e2-standard-8"}, "Pool.nodes": {1, 2, 4}, "minNodes": {0, 1}, "maxNodes": {2, 4, 8},
 	"Pool.taints": {}, "Taint.key": {"example.com/a", "a"}, "Taint.value": {"a", ""}, "maxPodsPerNode": {32, 64, 110}, "reservation": {"a"}, "localSsdCount": {1, 2}, "sizeGb": {100, 200}, "Disk.type": {"pd-balanced", "pd-ssd"},
-	"GPU.type": {"nvidia-l4", "nvidia-tesla-t4"}, "GPU.count": {1, 4}, "partition": {"1g.5gb"}, "maxSurge": {0, 1}, "maxUnavailable": {0, 1},
+	"GPU.type": {"nvidia-l4", "nvidia-tesla-t4", "nvidia-tesla-v100"}, "GPU.count": {1, 4}, "partition": {"1g.5gb"}, "maxSurge": {0, 1}, "maxUnavailable": {0, 1},
 	"cpus": {4, 8}, "MachineType.memory": {"16Gi", "64Gi"}, "hourlyPrice": {0.5, 1}, "spotHourlyPrice": {0.1}, "hoursBetweenFailures": {500, 1000}, "spotHoursBetweenFailures": {24}, "checkpointSeconds": {60, 300}, "restartSeconds": {300, 600}, "MachineGPU.type": {"nvidia-l4"}, "MachineGPU.count": {1}, "NVIDIADriver.version": {"DEFAULT", "LATEST", "550.90.12"},
 	"KubernetesOwnerReference.uid": {"1"}, "KubernetesObjectMeta.uid": {"1"}, "creationTimestamp": {"2026-01-01T00:00:00Z"}, "deletionTimestamp": {"2026-01-01T00:00:00Z"}, "KubernetesManagedFieldsEntry.time": {"2026-01-01T00:00:00Z"},
 	"PEDLAgent.tolerations": tolerations, "PEDL.tolerations": tolerations, "Role.volumeMounts": mounted, "NNWorker.volumeMounts": mounted,
@@ -145,7 +145,7 @@ var needed = map[string][]string{
 	"PEDL": {"postgresql", "registry"}, "PostgreSQL": {"postgresqlPassword"}, "KubernetesSecretKeySelector": {"name"}, "KubernetesConfigMapKeySelector": {"name"},
 	"KubernetesLocalObjectReference": {"name"}, "KubernetesConfigMapVolumeSource": {"name"}, "KubernetesSecretVolumeSource": {"secretName"}, "KubernetesEphemeralVolumeSource": {"volumeClaimTemplate"},
 	"KubernetesPersistentVolumeClaimSpec": {"accessModes", "resources"}, "KubernetesVolumeResourceRequirements": {"requests"}, "KubernetesImageVolumeSource": {"reference"},
-	"KubernetesClusterTrustBundleProjection": {"name"}, "KubernetesPodCertificateProjection": {"signerName", "keyType", "credentialBundlePath"}, "CreateBucket": {}, "CreateDisk": {}, "CreateFilestore": {}, "Backup": {}, "Encryption": {},
+	"KubernetesClusterTrustBundleProjection": {"name"}, "KubernetesPodCertificateProjection": {"signerName", "keyType", "credentialBundlePath"}, "CreateBucket": {}, "CreateDisk": {}, "CreateFilestore": {}, "Encryption": {},
 }
 
 // oneOf are the keys of definitions that want exactly one of them.
