@@ -212,8 +212,8 @@ func webhooks(t *testing.T, r *testkit.Recorder) {
 	}
 }
 
-// zeroValues: the API server fills fields in that Go's types write although nobody set them, and the
-// official provider then updates the object with every `pulumi up`.
+// zeroValues: Go's types write some fields that the program did not set. The API server replaces these
+// zeros by defaults, and the official provider then updates the object with every `pulumi up`.
 func zeroValues(t *testing.T, r *testkit.Recorder) {
 	// Definitions of kinds have them: that objects have a status, and the minimum or default of a field.
 	ofDefinition := regexp.MustCompile(`^\.spec\.versions\.(subresources\.status$|schema\.openAPIV3Schema\.)`)

@@ -17,16 +17,20 @@ func TestEncryptedSecrets(t *testing.T) {
 	for name, c := range map[string]struct {
 		key string
 		// had is the encryption of the cluster in the state. It is nil before the first update.
-		had     settings
-		asks    any
-		ignored int
+		had settings
+		// identifier is the one of the cluster in the state, if this update replaces that cluster.
+		identifier string
+		asks       any
+		ignored    int
 	}{
-		"at first":                   {aKey, nil, encryption("ENCRYPTED", aKey), 3},
-		"from then on":               {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey), nil, 2},
-		"added later":                {aKey, encryption("DECRYPTED", ""), encryption("ENCRYPTED", aKey), 2},
-		"with another key":           {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey+"-old"), encryption("ENCRYPTED", aKey), 2},
-		"as GKE answered until 1.35": {aKey, encryption("ENCRYPTED", aKey), encryption("ENCRYPTED", aKey), 2},
-		"none":                       {"", nil, settings{"state": "DECRYPTED"}, 2},
+		"at first":                   {aKey, nil, "", encryption("ENCRYPTED", aKey), 3},
+		"from then on":               {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey), "", nil, 2},
+		"added later":                {aKey, encryption("DECRYPTED", ""), "", encryption("ENCRYPTED", aKey), 2},
+		"with another key":           {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey+"-old"), "", encryption("ENCRYPTED", aKey), 2},
+		"as GKE answered until 1.35": {aKey, encryption("ENCRYPTED", aKey), "", encryption("ENCRYPTED", aKey), 2},
+		"none":                       {"", nil, "", settings{"state": "DECRYPTED"}, 2},
+		"in a cluster that replaces it": {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey),
+			"projects/my-project/locations/us-central1/clusters/persia-prod?controlPlane=10.9.0.0/28", encryption("ENCRYPTED", aKey), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			configuration := programtest.ReadStack(t, "prod")
@@ -38,6 +42,10 @@ func TestEncryptedSecrets(t *testing.T) {
 				there["outputs"] = settings{"clusterName": "persia-prod"}
 				there["resources"] = settings{"urn:pulumi:stack::persia::persia:gke:Cluster$gcp:container/cluster:Cluster::persia-prod": settings{
 					"type": "gcp:container/cluster:Cluster", "outputs": settings{"databaseEncryption": c.had}}}
+			}
+			if c.identifier != "" {
+				there["resources"]["urn:pulumi:stack::persia::persia:gke:Cluster$pulumi:providers:kubernetes::persia-prod"] = settings{
+					"outputs": settings{"clusterIdentifier": c.identifier}}
 			}
 			recorder, err := programtest.Deploy(t, configuration, there)
 			require.NoError(t, err)

@@ -85,7 +85,7 @@ func (c *Cluster) writeConfig() error {
 	return renameio.WriteFile(filepath.Join(c.stubs(), "kubectl"), []byte(kubectlStub), 0o700)
 }
 
-// templated is what the configuration refers to.
+// templated holds the values that the template inserts.
 type templated struct {
 	folder
 	Ports   []int

@@ -29,7 +29,7 @@ func sandboxCommand(t *testing.T, dir string, args ...string) (stdout, stderr st
 type command struct {
 	*exec.Cmd
 	*operation
-	// lines counts what the command has printed.
+	// lines is the number of lines that the command has printed.
 	lines int
 }
 

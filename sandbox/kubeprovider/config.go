@@ -26,7 +26,7 @@ type config struct {
 	upsert     bool // creates take over objects that are there
 }
 
-// clusterIdentifier is what a cluster is told apart by.
+// clusterIdentifier is the text by which Pulumi tells clusters apart.
 const clusterIdentifier = "clusterIdentifier"
 
 // knownConfig are the settings that the sandbox's provider has. To ignore another one of the official

@@ -82,9 +82,9 @@ func (r record) find(t tool, b *builder) (program, error) {
 	return r.Programs[i], err
 }
 
-// WriteArchive compiles the archived programs in binDir, a folder of their own that has the sandbox
-// command, writes all to file, and records in the module root what the programs are. The same sources and
-// the same Go make the same programs on every machine.
+// WriteArchive compiles the archived programs into binDir, which must hold nothing but the sandbox command,
+// packs the folder into file, and records the checksum of each program in the module root. The same sources
+// and the same Go give the same programs on every machine.
 func WriteArchive(ctx context.Context, moduleRoot, binDir, file string, progress io.Writer) error {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Gcloud runs a command of gcloud, and returns what it prints. An error is what gcloud says.
+// Gcloud runs a command of gcloud, and returns what it prints. The error has the message of gcloud.
 type Gcloud func(ctx context.Context, args ...string) ([]byte, error)
 
 // Offline is a Gcloud that asks nothing.

@@ -18,7 +18,7 @@ import (
 // row is one check that asks gcloud.
 type row struct {
 	name string
-	// needs is what the stack needs, which an unchecked row says.
+	// needs says what the stack needs. The report shows it if gcloud does not answer.
 	needs string
 	ask   []string
 	// read judges what gcloud prints.
