@@ -282,12 +282,10 @@ func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
 		f.checkCreate(p, path, stack)
 		return
 	}
-	switch location := path.Child("location"); {
-	case f.Location == "":
+	if location := path.Child("location"); f.Location == "" {
 		p.Required(location, "write the zone or region of the instance, as `gcloud filestore instances list` shows it")
-	case !input.Location(p, location, f.Location) || stack.Cluster.Region == "":
-	case f.Location != stack.Cluster.Region && gcp.RegionOf(f.Location) != stack.Cluster.Region:
-		p.Warn(location, "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; use an instance in that region", f.Location, stack.Cluster.Region)
+	} else {
+		input.Location(p, location, f.Location)
 	}
 	if f.Share == "" {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")

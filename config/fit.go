@@ -268,36 +268,3 @@ func (s *Stack) nodesPath(pool string) *field.Path {
 		return field.NewPath(nodePoolsKey).Index(i).Child("nodes")
 	}
 }
-
-// warnOfLimits warns of limits that no node reaches: a container that comes near one takes
-// the node down first.
-func (s *Stack) warnOfLimits(p *input.Problems) {
-	for i := range s.Jobs {
-		for _, role := range s.Jobs[i].Roles() {
-			s.limitsBeyond(p, s.Jobs[i].At().Child(role.Field, "resources", "limits"), role.Resources, role.NodePool)
-		}
-	}
-	for _, c := range s.NATSClusters() {
-		s.limitsBeyond(p, c.ResourcesPath(field.NewPath(natsKey)).Child("limits"), c.Resources, c.NodePool)
-	}
-}
-
-func (s *Stack) limitsBeyond(p *input.Problems, path *field.Path, r corev1.ResourceRequirements, poolName string) {
-	pool, _ := s.Pool(poolName)
-	machine, ok := pool.Machine(s.MachineTypes)
-	if !ok {
-		return
-	}
-	for _, has := range []struct {
-		resource corev1.ResourceName
-		all      *resource.Quantity
-	}{
-		{corev1.ResourceCPU, resource.NewQuantity(int64(machine.CPUs), resource.DecimalSI)},
-		{corev1.ResourceMemory, resource.NewQuantity(machine.MemoryBytes, resource.BinarySI)},
-	} {
-		if limit := r.Limits[has.resource]; limit.Cmp(*has.all) > 0 {
-			p.Warn(path.Key(string(has.resource)), "%s is more than the %s of a %s, the machine type of pool %s, so it limits nothing; write less",
-				limit.String(), has.all.String(), machine.Type, pool.Name)
-		}
-	}
-}

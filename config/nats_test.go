@@ -152,35 +152,6 @@ func TestNATSWithoutJobs(t *testing.T) {
 	assert.Empty(t, clusters[0].Job, "for other clients")
 }
 
-// TestLimitsOfNATS checks that Warnings reports a limit that no node reaches once, at its path.
-func TestLimitsOfNATS(t *testing.T) {
-	resources := func(memory string) edits {
-		return edits{"limits": edits{"cpu": "500m", "memory": memory}, "requests": edits{"cpu": "500m", "memory": "2Gi"}}
-	}
-	const says = ".resources.limits[memory]: "
-	for name, c := range map[string]struct {
-		edits edits
-		want  []string
-	}{
-		"of both jobs":     {edits{"persia:nats.resources": resources("10Ti")}, []string{"persia:nats" + says + "10Ti is more than the 16Gi of a e2-standard-4"}},
-		"of one job":       {edits{"persia:jobs[1].nats.resources": resources("10Ti")}, []string{"persia:jobs[1].nats" + says + "10Ti is more than the 16Gi of a e2-standard-4"}},
-		"on a job's pool":  {edits{"persia:nats.resources": resources("40Gi"), "persia:jobs[1].nats.nodePool": "loaders", "persia:nats.nodePool": "loaders"}, nil},
-		"off a job's pool": {edits{"persia:nats.resources": resources("40Gi"), "persia:jobs[1].nats.nodePool": "loaders"}, []string{"persia:nats" + says + "40Gi is more than the 16Gi of a e2-standard-4"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := config.Load(twoJobs(t, c.edits), nil)
-			require.NoError(t, err)
-			var found []string
-			for _, warning := range s.Warnings() {
-				if said, _, ok := strings.Cut(warning, ", the machine type of pool "); ok {
-					found = append(found, said)
-				}
-			}
-			assert.Equal(t, c.want, found)
-		})
-	}
-}
-
 func TestNATSOfJobsRefused(t *testing.T) {
 	for _, c := range []testkit.Refusal{
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},

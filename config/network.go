@@ -186,11 +186,6 @@ var reservedRanges = []netip.Prefix{
 	netip.MustParsePrefix("240.0.0.0/4"),
 }
 
-// isPublic reports whether machines on the internet can have an address.
-func isPublic(address netip.Addr) bool {
-	return !address.Is4() || !reserved(netip.PrefixFrom(address, address.BitLen()))
-}
-
 func reserved(prefix netip.Prefix) bool {
 	return slices.ContainsFunc(reservedRanges, func(r netip.Prefix) bool {
 		return r.Bits() <= prefix.Bits() && r.Contains(prefix.Addr())

@@ -233,13 +233,6 @@ func TestNodePoolsRefused(t *testing.T) {
 	})
 }
 
-// TestPoolWarned checks the warnings about pools that may not be what the user meant.
-func TestPoolWarned(t *testing.T) {
-	testkit.Warned(t, []testkit.Refusal{
-		{"boot disk of a data centre", spare(edits{"disk": edits{"sizeGb": 65536}}), sparePool + ".disk.sizeGb", []string{"65536 GB is the size of the boot disk of each node"}},
-	})
-}
-
 func TestNodePoolsAccepted(t *testing.T) {
 	for name, stack := range map[string]edits{
 		"spot":                           spare(edits{"spot": true}),

@@ -117,19 +117,6 @@ func (s *Stack) checkPoolZones(p *input.Problems, path *field.Path, pool Pool, m
 	case s.lacksZones(p, pool, m):
 		p.Required(zones, "write the zones that have %s, here or in the zones of the cluster, because GKE would otherwise choose three zones of the region, and not all of them have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
 	}
-	if pool.GPU == nil {
-		return
-	}
-	have, known := gcp.GPUZones(pool.GPU.Type, s.Cluster.Region)
-	lack := slices.DeleteFunc(slices.Clone(pool.Zones), func(zone string) bool { return slices.Contains(have, zone) || gcp.IsAIZone(zone) })
-	if !known || len(lack) == 0 || len(gcp.Zones(s.Cluster.Region)) == 0 {
-		return
-	}
-	where := "write " + input.Or(have) + " in zones of the pool"
-	if len(have) == 0 {
-		where = "choose another region, or other GPUs"
-	}
-	p.Warn(path.Child("machineType"), "%s is not in %s, as far as the program knows; %s. Its table may be old: `gcloud compute accelerator-types list --filter=name=%s` lists the zones", pool.GPU.Type, input.And(lack), where, pool.GPU.Type)
 }
 
 func checkPoolLabels(p *input.Problems, path *field.Path, labels map[string]string) {
@@ -224,12 +211,8 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 // and 15 GB with GPUs (#2505).
 const leastDiskGB, leastGPUDiskGB = 12, 15
 
-const (
-	// mostDiskGB is the largest boot disk (GKE, "Configure a custom boot disk").
-	mostDiskGB = 65536
-	// muchDiskGB is the size of a boot disk above which the program warns.
-	muchDiskGB = 10_000
-)
+// mostDiskGB is the largest boot disk (GKE, "Configure a custom boot disk").
+const mostDiskGB = 65536
 
 // checkSeries checks the fields that depend on the series of a pool's machines. For series that are
 // not in the catalogue, any type of disk and number of local SSDs may be right.
@@ -245,11 +228,8 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 	if pool.GPU != nil {
 		least = leastGPUDiskGB
 	}
-	switch {
-	case pool.Disk.SizeGB < least || pool.Disk.SizeGB > mostDiskGB:
+	if pool.Disk.SizeGB < least || pool.Disk.SizeGB > mostDiskGB {
 		p.Invalid(size, pool.Disk.SizeGB, "must be from %d, the size of the node image, to %d", least, mostDiskGB)
-	case pool.Disk.SizeGB > muchDiskGB:
-		p.Warn(size, "%d GB is the size of the boot disk of each node, which holds images and logs; write it in storage if it is for data", pool.Disk.SizeGB)
 	}
 	at := path.Child("localSsdCount")
 	switch counts, known := m.LocalSSDs(); {

@@ -68,8 +68,6 @@ const (
 	mostPriority = 1_000_000_000
 	// defaultStartMinutes is the default in the tag of [Queue].
 	defaultStartMinutes = 30
-	// fewStartMinutes is our estimate of the time that a new node needs. Google documents none.
-	fewStartMinutes = 10
 	// mostStartMinutes is a day.
 	mostStartMinutes = 24 * 60
 )
@@ -78,9 +76,6 @@ const (
 // queue, with their numbers of nodes without spare ones.
 func (s Queue) Check(p *input.Problems, path *field.Path, pools map[string]int) {
 	input.Range(p, path.Child("startMinutes"), s.StartMinutes, 1, mostStartMinutes, "")
-	if s.StartMinutes > 0 && s.StartMinutes < fewStartMinutes && len(s.Teams) > 0 {
-		p.Warn(path.Child("startMinutes"), "%d min is less than a new node with a GPU takes until its driver runs and its images are there, so jobs may release their nodes before they start; write %d or more", s.StartMinutes, fewStartMinutes)
-	}
 	if s.Existing && s.StartMinutes != defaultStartMinutes {
 		p.Invalid(path.Child("startMinutes"), s.StartMinutes, "the cluster's own Kueue stops jobs after the times in its waitForPodsReady; remove it")
 	}

@@ -46,13 +46,6 @@ func TestQueuesRefused(t *testing.T) {
 	})
 }
 
-func TestQueuesWarned(t *testing.T) {
-	testkit.Warned(t, []testkit.Refusal{
-		{"less time than a node needs", inQueue.And(edits{"persia:queue.startMinutes": 1}), "persia:queue.startMinutes", []string{"1 min is less", "write 10 or more"}},
-		{"usual time", inQueue, "persia:queue.startMinutes", nil},
-	})
-}
-
 // onQueuedPool makes the nodes of the nn-workers come for a request.
 var onQueuedPool = inQueue.And(edits{
 	"persia:nodePools[0].nodes":              nil,

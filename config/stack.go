@@ -2,9 +2,7 @@ package config
 
 import (
 	"io/fs"
-	"net/netip"
 	"reflect"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -271,63 +269,15 @@ func (s *Stack) FirstWarnings() []string { return s.first }
 // warn adds the warnings about a valid stack.
 func (s *Stack) warn(p *input.Problems) {
 	for _, v := range s.StoredVolumes() {
-		v.Warn(p, s.Cluster.Region)
+		if v.DeletesData() {
+			p.Warn(v.Path, "`pulumi destroy` deletes %s with all %s, as the stack file says", v.Source(), v.Contents)
+		}
 	}
 	s.warnOfImages(p)
-	s.warnOfSizes(p)
 	s.warnOfPools(p)
-	s.warnOfServers(p)
-	s.warnOfLimits(p)
 	s.warnOfSpot(p)
 	s.warnOfPEDL(p)
 	s.warnOfJobs(p)
-}
-
-// warnOfServers warns of servers that the nodes and pods of a cluster that the stack creates
-// may not reach. Others know the network of an existing cluster.
-func (s *Stack) warnOfServers(p *input.Problems) {
-	if s.Cluster.Existing != nil {
-		return
-	}
-	for _, v := range s.StoredVolumes() {
-		switch source := v.Source().(type) {
-		case *NFS:
-			s.warnOfServer(p, v.Path.Child("nfs", "server"), source.Server, true)
-		case *ISCSI:
-			host, _ := source.Portal()
-			s.warnOfServer(p, v.Path.Child("iscsi", "targetPortal"), host, true)
-		case *Filestore:
-			if source.Create == nil {
-				p.WarnFirst(v.Path.Child("filestore", "instance"), "%s must be in the network %s, which the stack creates: on the first `pulumi up`, no instance is; write create, or create the instance there before the jobs start", source.Instance, s.Cluster.Name)
-			}
-		}
-	}
-	for i := range s.Jobs {
-		for k, v := range s.Jobs[i].Volumes {
-			if v.NFS != nil {
-				s.warnOfServer(p, s.Jobs[i].At().Child("volumes").Index(k).Child("nfs", "server"), v.NFS.Server, true)
-			}
-		}
-	}
-	if s.PEDL != nil && s.PEDL.Postgres.External != nil {
-		s.warnOfServer(p, field.NewPath(pedlKey, "postgresql", "external", "host"), s.PEDL.Postgres.External.Host, false)
-	}
-}
-
-// warnOfServer warns of a host that the nodes connect to, or else the pods.
-func (s *Stack) warnOfServer(p *input.Problems, path *field.Path, host string, nodes bool) {
-	address, err := netip.ParseAddr(host)
-	services, bad := netip.ParsePrefix(s.Cluster.Network.Services)
-	switch {
-	case err != nil && nodes && (strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".cluster.local")):
-		p.Warn(path, "%s is a name of the cluster's own DNS, which the nodes, who mount the volume, may not resolve; write the address of the server", host)
-	case err != nil:
-	case bad == nil && services.Contains(address):
-	case !isPublic(address):
-		p.WarnFirst(path, "%s must be in the network %s, which the stack creates, or in one that is connected to it: on the first `pulumi up`, none is; connect it before the jobs start", host, s.Cluster.Name)
-	default:
-		p.Warn(path, "%s is a public address, so the data crosses the internet without encryption, and each change of it is billed; write an address in a network that is connected to %s", host, s.Cluster.Name)
-	}
 }
 
 // Source is the configuration of a stack. A pulumi.Context implements it.

@@ -268,11 +268,7 @@ func (outside) checkUsers(*input.Problems, *field.Path, volumeUsers) {}
 func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stack *Stack, users func(name string) volumeUsers) {
 	for i, volume := range volumes {
 		volume.check(p, path.Index(i), stack)
-		of := users(volume.Name)
-		volume.checkUsers(p, path.Index(i), of)
-		if len(of.Pools) == 0 {
-			p.Warn(path.Index(i), "no role mounts the volume %s; write it in mounts of a job, or remove it", volume.Name)
-		}
+		volume.checkUsers(p, path.Index(i), users(volume.Name))
 	}
 	input.Unique(volumes, func(v Volume) string { return v.Name }, func(i, first int, name string) {
 		p.Duplicate(path.Index(i).Child("name"), name, "is already used by %s; give each volume its own name", path.Index(first))
@@ -443,24 +439,6 @@ type StoredVolume struct {
 	Contents string
 }
 
-// Warn warns of settings that delete data, and of a bucket far from the cluster's region:
-// Google Cloud bills the traffic of checkpoints.
-func (v StoredVolume) Warn(p *input.Problems, region string) {
-	if v.DeletesData() {
-		p.Warn(v.Path, "`pulumi destroy` deletes %s with all %s, as the stack file says", v.Source(), v.Contents)
-	}
-	g := v.GCSFuse
-	if g == nil || g.Create == nil {
-		return
-	}
-	if rule := g.Create.DeleteNoncurrent; rule != nil {
-		p.Warn(v.Path, "Cloud Storage deletes files that were overwritten or deleted in %s/%s after %d days, as the stack file says", g, rule.Prefix, rule.AfterDays)
-	}
-	if location := g.Create.Location; region != "" && slices.Contains(gcp.BucketLocations(), location) && !gcp.LocationHolds(location, region) {
-		p.Warn(v.Path.Child("gcsFuse", "create", "location"), "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; write location: %s, or omit it", location, region, region)
-	}
-}
-
 func (s *Stack) checkStorage(p *input.Problems) {
 	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
 }
@@ -528,21 +506,6 @@ func (s *Stack) StoredVolumes() []StoredVolume {
 		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
 	}
 	return volumes
-}
-
-// warnOfSizes warns of disks and Filestore instances that are smaller than the memory of the
-// embedding parameter servers, whose checkpoint they hold. Others have no fixed size.
-func (s *Stack) warnOfSizes(p *input.Problems) {
-	for i := range s.Jobs {
-		servers := &s.Jobs[i].EmbeddingParameterServer
-		needs := PodRequests(servers.Resources).MemoryBytes / capacity.GiB * int64(servers.Replicas)
-		for _, v := range servers.stored {
-			if !v.readOnly && (v.PersistentDisk != nil || v.Filestore != nil) && v.SizeGiB() < needs {
-				at := slices.IndexFunc(s.Storage, func(other Volume) bool { return other.Name == v.Name })
-				p.Warn(field.NewPath(storageKey).Index(at).Child("size"), "%s is less than the %dGi of memory of the embedding parameter servers of %s, which a checkpoint may take; write more, or use gcsFuse", v.Size, needs, s.Jobs[i].Name)
-			}
-		}
-	}
 }
 
 // GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role

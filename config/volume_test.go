@@ -1,8 +1,6 @@
 package config_test
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -189,45 +187,17 @@ func TestSidecarOfCheckpoints(t *testing.T) {
 	}
 }
 
-// TestVolumeWarned checks the warnings about volumes that may not be what the user meant.
+// TestVolumeWarned checks the warnings about data that is deleted or never written.
 func TestVolumeWarned(t *testing.T) {
-	gcsFuse := func(options ...any) edits { return edits{"persia:storage[0].mountOptions": options} }
+	const options = "persia:storage[0].mountOptions"
+	readOnly := edits{options: []any{"ro"}}
 	testkit.Warned(t, []testkit.Refusal{
-		{"volume that roles mount", edits{}, "persia:storage[0]", nil},
-		{"read-only option", gcsFuse("ro"), "persia:storage[0].mountOptions", []string{"contains ro", "cannot write", "remove ro"}},
-		{"read-only option of read-only mounts", gcsFuse("ro").And(edits{"persia:jobs[0].mounts[0].readOnly": true}), "persia:storage[0].mountOptions", nil},
-		{"driver that the cluster lacks", over("csi", edits{"driver": "nfs.csi.k8s.io", "volumeHandle": "h"}), volumeB + ".csi.driver", []string{"nfs.csi.k8s.io is not installed", "use filestore or gcsFuse"}},
-		{"Filestore far away", over("filestore", edits{"instance": "fs", "location": "europe-west4-a", "share": "s"}), volumeB + ".filestore.location", []string{"europe-west4-a is far from the cluster in us-central1"}},
-		{"Filestore near", over("filestore", edits{"instance": "fs", "location": "us-central1-c", "share": "s"}), volumeB + ".filestore.location", nil},
+		{"read-only option", readOnly, options, []string{"contains ro", "cannot write", "remove ro"}},
+		{"read-only option of read-only mounts", readOnly.And(edits{"persia:jobs[0].mounts[0].readOnly": true}), options, nil},
+		{"a bucket that stays", over("gcsFuse", edits{"bucket": "other", "create": edits{}}), volumeB, nil},
+		{"a bucket that goes", over("gcsFuse", edits{"bucket": "other", "create": edits{"deleteWithStack": "other"}}), volumeB, []string{"`pulumi destroy` deletes gs://other with all checkpoints"}},
+		{"a volume that its driver deletes", over("csi", edits{"driver": "d.example.com", "volumeHandle": "h"}).And(edits{volumeB + ".reclaimPolicy": "Delete"}), volumeB, []string{"deletes d.example.com h with all checkpoints"}},
 	})
-}
-
-// TestStorageWarnings checks the warnings about settings that delete data.
-func TestStorageWarnings(t *testing.T) {
-	warnings := func(changes edits) []string {
-		s, err := testkit.Load(t, changes)
-		require.NoError(t, err)
-		return slices.DeleteFunc(s.Warnings(), func(w string) bool {
-			return !strings.HasPrefix(w, "persia:storage") || strings.Contains(w, "no role mounts") || strings.Contains(w, "is not installed")
-		})
-	}
-	assert.Empty(t, warnings(over("gcsFuse", edits{"bucket": "other", "create": edits{}})))
-	for name, test := range map[string]struct {
-		changes edits
-		want    string
-	}{
-		"bucket":       {over("gcsFuse", edits{"bucket": "other", "create": edits{"deleteWithStack": "other"}}), "`pulumi destroy` deletes gs://other with all checkpoints"},
-		"Filestore":    {over("filestore", edits{"instance": "fs", "create": edits{"deleteWithStack": "fs"}}), "deletes Filestore instance fs in us-central1-a with all checkpoints"},
-		"driver":       {over("csi", edits{"driver": "d.example.com", "volumeHandle": "h"}).And(edits{volumeB + ".reclaimPolicy": "Delete"}), "deletes d.example.com h with all checkpoints"},
-		"old versions": {over("gcsFuse", edits{"bucket": "other", "create": edits{"versioning": true, "deleteNoncurrent": edits{"prefix": "a/", "afterDays": 30}}}), "deletes files that were overwritten or deleted in gs://other/a/ after 30 days"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			found := warnings(test.changes)
-			require.Len(t, found, 1)
-			assert.Contains(t, found[0], volumeB+": ")
-			assert.Contains(t, found[0], test.want)
-		})
-	}
 }
 
 // TestCreatedDisksTakeQuota checks that a regional disk counts in both zones.

@@ -174,13 +174,10 @@ func (c *CSI) Identity() string {
 
 func (c *CSI) traits() traits { return traits{access: corev1.ReadWriteMany, deletable: true} }
 
-func (c *CSI) check(p *input.Problems, path *field.Path, stack *Stack) {
+func (c *CSI) check(p *input.Problems, path *field.Path, _ *Stack) {
 	input.CSIDriver(p, path.Child("driver"), c.Driver)
 	if c.VolumeHandle == "" {
 		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
-	}
-	if !stack.existing() && c.Driver != "" {
-		p.Warn(path.Child("driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use filestore or gcsFuse, or install the driver", c.Driver)
 	}
 	for _, kind := range volumeKinds() {
 		if c.Driver != "" && c.Driver == kind.traits().driver {

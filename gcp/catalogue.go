@@ -38,8 +38,6 @@ type gpu struct {
 	// Attachable maps the numbers of GPUs that can be attached to an N1 machine to its largest
 	// number of vCPUs.
 	Attachable map[int]int
-	// Zones have the GPU. It is nil if they are not known.
-	Zones zones
 }
 
 // rate is a price of an hour, in PriceCurrency: on demand, and of spot capacity. A zero is unknown.

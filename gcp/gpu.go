@@ -24,13 +24,6 @@ func PartitionSizes(gpuType string) []string {
 	})
 }
 
-// GPUZones returns the known zones of a region with a type of GPU, and reports whether the zones of
-// the type are known at all.
-func GPUZones(gpuType, region string) (zones []string, known bool) {
-	all := tables().GPUs[gpuType].Zones
-	return all[region], all != nil
-}
-
 // TakesGPUs reports whether GPUs can be attached to the machine. Only N1 takes
 // them; other machines come with theirs, or have none.
 func (m Machine) TakesGPUs() bool { return m.Family() == "n1" }
