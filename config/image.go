@@ -20,8 +20,6 @@ import (
 // Image is a container image.
 type Image struct {
 	Repository, Tag, Digest string
-	// ByTag is the reason why the image has no digest.
-	ByTag string
 }
 
 // Reference returns the reference by which nodes pull the image.
@@ -36,49 +34,43 @@ func (i Image) Reference() string {
 	return reference
 }
 
-// The reasons for images without a digest. The list takes a digest only from two
-// independent public sources.
-const (
-	noSource = "no two public sources record its digest"
-	onDisk   = "on the disk of GKE's nodes, which never pull it"
-	// ImageChosenByFile is for images whose version is a separate setting of the stack file.
-	ImageChosenByFile = "the stack file sets its version"
-)
+// docs/reference/security.md lists all images that the program chooses. An image has a digest only if two
+// independent public sources record it.
 
 // The NATS operator, the servers that it runs, and their sidecars.
 var (
 	// ImageNATSOperator is the last release, and the first that supports Kubernetes 1.22 and later.
-	ImageNATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3", ByTag: noSource}
+	ImageNATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3"}
 	// ImageNATSServer is the default of persia:nats (package natsspec).
-	ImageNATSServer = Image{Repository: "nats", Tag: "2.10.22", ByTag: ImageChosenByFile}
+	ImageNATSServer = Image{Repository: "nats", Tag: "2.10.22"}
 	// The operator's own default for this sidecar is from 2018.
-	ImageNATSExporter = Image{Repository: "natsio/prometheus-nats-exporter", Tag: "0.15.0", ByTag: noSource}
+	ImageNATSExporter = Image{Repository: "natsio/prometheus-nats-exporter", Tag: "0.15.0"}
 )
 
 // ImageJobSet is the controller of jobs with the engine jobset.
-var ImageJobSet = Image{Repository: "registry.k8s.io/jobset/jobset", Tag: "v0.10.1", ByTag: noSource}
+var ImageJobSet = Image{Repository: "registry.k8s.io/jobset/jobset", Tag: "v0.10.1"}
 
 // The roles of a job, and the gateway to which they push metrics.
 var (
-	ImagePERSIACPU  = Image{Repository: "persiaml/persia-cpu-runtime", Tag: "latest", ByTag: "upstream has published no other tag; `make preflight` asks for a digest"}
-	ImagePERSIACUDA = Image{Repository: "persiaml/persia-cuda-runtime", Tag: "latest", ByTag: "upstream has published no other tag; `make preflight` asks for a digest"}
+	ImagePERSIACPU  = Image{Repository: "persiaml/persia-cpu-runtime", Tag: "latest"}
+	ImagePERSIACUDA = Image{Repository: "persiaml/persia-cuda-runtime", Tag: "latest"}
 	// ImagePushgateway also runs the completion of a job, with the BusyBox in the image.
-	ImagePushgateway = Image{Repository: "prom/pushgateway", Tag: "v1.11.1", ByTag: noSource}
+	ImagePushgateway = Image{Repository: "prom/pushgateway", Tag: "v1.11.1"}
 )
 
 // ImageKueue is the last release for Kubernetes 1.34 that is a whole Go module.
-var ImageKueue = Image{Repository: "registry.k8s.io/kueue/kueue", Tag: "v0.15.2", ByTag: noSource}
+var ImageKueue = Image{Repository: "registry.k8s.io/kueue/kueue", Tag: "v0.15.2"}
 
 // ImagePython runs the script that asks for the nodes of queued provisioning.
-var ImagePython = Image{Repository: "python", Tag: "3.13-alpine", ByTag: noSource}
+var ImagePython = Image{Repository: "python", Tag: "3.13-alpine"}
 
 // PEDL, its database, and the check of its nodes.
 var (
-	ImagePEDLMaster = Image{Repository: "determinedai/pedl-master", ByTag: ImageChosenByFile}
-	ImagePEDLAgent  = Image{Repository: "determinedai/pedl-agent", ByTag: ImageChosenByFile}
+	ImagePEDLMaster = Image{Repository: "determinedai/pedl-master"}
+	ImagePEDLAgent  = Image{Repository: "determinedai/pedl-agent"}
 	// ImagePostgreSQL is the last image of the chart's release 10. Bitnami has removed the chart's
 	// own, docker.io/bitnami/postgresql:10.8.0 (bitnami/containers, issues 83267 and 96169).
-	ImagePostgreSQL = Image{Repository: "docker.io/bitnamilegacy/postgresql", Tag: "10.23.0-debian-11-r3", ByTag: ImageChosenByFile}
+	ImagePostgreSQL = Image{Repository: "docker.io/bitnamilegacy/postgresql", Tag: "10.23.0-debian-11-r3"}
 	// Several public repositories record the digests of Docker and CUDA for these tags:
 	// Dockerfiles and programs that pin docker:27-cli, and the output of `docker pull` and a
 	// Dockerfile for nvidia/cuda.
@@ -92,8 +84,8 @@ var (
 // nvidia-driver-installer.
 var (
 	ImagePause           = Image{Repository: "gke.gcr.io/pause", Tag: "3.8", Digest: "sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}
-	ImageUbuntuInstaller = Image{Repository: "gke-nvidia-installer", Tag: "fixed", ByTag: onDisk}
-	ImageCOSInstaller    = Image{Repository: "cos-nvidia-installer", Tag: "fixed", ByTag: onDisk}
+	ImageUbuntuInstaller = Image{Repository: "gke-nvidia-installer", Tag: "fixed"}
+	ImageCOSInstaller    = Image{Repository: "cos-nvidia-installer", Tag: "fixed"}
 	ImagePartitionGPU    = Image{Repository: "gcr.io/gke-release/nvidia-partition-gpu", Digest: "sha256:de12f85ebfb4fb6c1893cd30c23aab662a72fa0448f97ef74fccb82d7522ef17"}
 )
 
@@ -101,17 +93,6 @@ var (
 // any stack file.
 func ImagesInStackNamespaces() []Image {
 	return []Image{ImageNATSOperator, ImageNATSExporter, ImagePushgateway}
-}
-
-// AllImages returns all images that the program chooses.
-func AllImages() []Image {
-	return []Image{
-		ImageNATSOperator, ImageNATSServer, ImageNATSExporter,
-		ImageJobSet, ImageKueue, ImagePython,
-		ImagePERSIACPU, ImagePERSIACUDA, ImagePushgateway,
-		ImagePEDLMaster, ImagePEDLAgent, ImagePostgreSQL, ImageDocker, ImageCUDA,
-		ImagePause, ImageUbuntuInstaller, ImageCOSInstaller, ImagePartitionGPU,
-	}
 }
 
 // DockerHub is the registry of images that name none.

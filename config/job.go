@@ -208,20 +208,8 @@ func (j *Job) MountsHostPaths() bool {
 	return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
 }
 
-// LooseImages returns the fields of the roles whose image has no fixed tag or digest. The
-// default images have none.
-func (j *Job) LooseImages() []string {
-	var roles []string
-	for _, role := range j.Roles() {
-		if isLooseImage(role.Image) {
-			roles = append(roles, role.Field)
-		}
-	}
-	return roles
-}
-
-// looseByFile returns the LooseImages that the stack file or a manifest names. Upstream has published
-// its default images with the tag latest only, so only preflight asks for a digest there.
+// looseByFile returns the fields of the roles whose image the stack file or a manifest names, without a fixed
+// tag or digest. Upstream has published its default images with the tag latest only.
 func (j *Job) looseByFile() []string {
 	var roles []string
 	for _, role := range j.Roles() {

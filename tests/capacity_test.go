@@ -1,16 +1,14 @@
 package tests
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -26,28 +24,6 @@ func loadStack(configuration map[string]string, folder string) (*config.Stack, e
 		value, ok := configuration[key]
 		return value, ok
 	}, os.DirFS(filepath.Join(root, folder)))
-}
-
-// TestPublishedDeploymentFits checks the plan that the program prints for prod.
-func TestPublishedDeploymentFits(t *testing.T) {
-	prod, err := loadStack(programtest.ReadStack(t, "prod"), ".")
-	require.NoError(t, err)
-	plan := prod.Plan()
-	got := map[string]string{}
-	for _, pool := range plan.Pools[1:] {
-		require.Len(t, pool.Pods, 1, pool.Name)
-		got[pool.Name] = fmt.Sprintf("%d × %d %s", pool.Needed, pool.Holds(pool.Pods[0]), pool.Pods[0].Name)
-	}
-	assert.Equal(t, map[string]string{
-		"nn-workers":        "8 × 1 nnWorker of criteo",
-		"dataloaders":       "13 × 19 dataloader of criteo",
-		"embedding-workers": "100 × 1 embeddingWorker of criteo",
-		"embedding-ps":      "30 × 4 embeddingParameterServer of criteo",
-		"nats":              "9 × 7 NATS server",
-	}, got)
-	for _, text := range []string{"30 of 30", "m2-ultramem-416", "M2_CPUS", "12480", "NVIDIA_A100_GPUS", "us-central1"} {
-		assert.Contains(t, plan.String(), text)
-	}
 }
 
 // TestPlanCountsWhatIsRegistered compares the plan with the objects: a pod that the
@@ -98,18 +74,12 @@ func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]cap
 			EphemeralBytes: amount(corev1.ResourceEphemeralStorage),
 		}.Times(int(count)))
 	}
-	for _, registration := range recorder.All(t, testkit.StatefulSet) {
-		set := testkit.Object[appsv1.StatefulSet](t, registration)
-		template := set.Spec.Template
-		add(template.Spec.NodeSelector, withSidecar(t, template), *set.Spec.Replicas)
-	}
-	for _, registration := range recorder.All(t, testkit.Deployment) {
-		deployment := testkit.Object[appsv1.Deployment](t, registration)
-		add(deployment.Spec.Template.Spec.NodeSelector, deployment.Spec.Template.Spec.Containers[0].Resources, *deployment.Spec.Replicas)
-	}
-	for _, registration := range recorder.All(t, "kubernetes:batch/v1:Job") {
-		pod := testkit.Object[batchv1.Job](t, registration).Spec.Template.Spec
-		add(pod.NodeSelector, pod.Containers[0].Resources, 1)
+	templates := templates(t, recorder)
+	for _, registration := range recorder.Resources {
+		if template, ok := templates[registration.URN]; ok && !slices.Contains([]string{testkit.DaemonSet, testkit.NATSCluster}, registration.TypeToken) {
+			replicas, _ := testkit.Found(t, registration, "spec.replicas").(float64)
+			add(template.Spec.NodeSelector, withSidecar(t, template), max(1, int32(replicas)))
+		}
 	}
 	for _, registration := range recorder.All(t, testkit.NATSCluster) {
 		pod := testkit.Part[struct {

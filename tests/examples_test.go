@@ -56,3 +56,8 @@ func TestExamplesAreListed(t *testing.T) {
 		}
 	}
 }
+
+// TestSameMetrics: users copy the folder of one example, so each has the module.
+func TestSameMetrics(t *testing.T) {
+	assert.Equal(t, readText(t, "examples/shop/metrics.py"), readText(t, "examples/training/metrics.py"))
+}

@@ -53,7 +53,7 @@ func pullCredential(server, part string) lookup {
 	return func(t *testing.T, r *testkit.Recorder) any {
 		var parts []any
 		for _, name := range []string{"pedl-registry", "pedl-agents-registry"} {
-			of := testkit.SecretOf(t, r, name)
+			of := secretOf(t, r, name)
 			assert.Equal(t, corev1.SecretTypeDockerConfigJson, of.Type)
 			var config struct {
 				Auths map[string]map[string]any `json:"auths"`
@@ -72,14 +72,14 @@ func masterSetting(name string) lookup {
 		var config struct {
 			DB map[string]any `json:"db"`
 		}
-		require.NoError(t, yaml.Unmarshal(testkit.SecretOf(t, r, "pedl-master-config").Data["master.yaml"], &config))
+		require.NoError(t, yaml.Unmarshal(secretOf(t, r, "pedl-master-config").Data["master.yaml"], &config))
 		return config.DB[name]
 	}
 }
 
 // databaseSecret returns the password that PostgreSQL is made with.
 func databaseSecret(t *testing.T, r *testkit.Recorder) any {
-	return string(testkit.SecretOf(t, r, "pedl-postgresql").Data["postgresql-password"])
+	return string(secretOf(t, r, "pedl-postgresql").Data["postgresql-password"])
 }
 
 // dataVolume returns the kind of volume that the data is on.
@@ -262,4 +262,14 @@ func TestPEDLParameters(t *testing.T) {
 			assert.Equal(t, want, row.where(t, deploy(t, settings)), "overridden")
 		})
 	}
+}
+
+// secretOf is a Secret whose data is a secret of Pulumi's.
+func secretOf(t *testing.T, r *testkit.Recorder, name string) corev1.Secret {
+	t.Helper()
+	registration := r.One(t, testkit.Secret, name)
+	inputs := registration.Inputs.Copy()
+	inputs["data"] = inputs["data"].SecretValue().Element
+	registration.Inputs = inputs
+	return testkit.Object[corev1.Secret](t, registration)
 }

@@ -49,7 +49,7 @@ func Run(ctx context.Context, dir, name string, gcloud Gcloud) ([]Check, error) 
 		return nil, err
 	}
 	plan := stack.Plan()
-	checks := []Check{{"stack file", OK, fmt.Sprintf("its %d pods fit on %d nodes", plan.Pods, plan.Nodes), ""}, images(stack)}
+	checks := []Check{{"stack file", OK, fmt.Sprintf("its %d pods fit on %d nodes", plan.Pods, plan.Nodes), ""}}
 	if stack.Cluster.Existing != nil {
 		return checks, nil
 	}
@@ -64,21 +64,6 @@ func Run(ctx context.Context, dir, name string, gcloud Gcloud) ([]Check, error) 
 		checks = append(checks, row.check(ctx, gcloud))
 	}
 	return checks, nil
-}
-
-// images asks for digests: a pod that starts later might run another image.
-func images(stack *config.Stack) Check {
-	var loose []string
-	for i := range stack.Jobs {
-		if roles := stack.Jobs[i].LooseImages(); len(roles) > 0 {
-			loose = append(loose, strings.Join(roles, ", ")+" of "+stack.Jobs[i].Name)
-		}
-	}
-	if len(loose) == 0 {
-		return Check{"images", OK, "all roles name a tag or a digest", ""}
-	}
-	return Check{"images", Warning, "the tag of " + strings.Join(loose, "; ") + " is latest: pods that start later might run another image",
-		"write image with a digest, like persiaml/persia-cpu-runtime@sha256:…"}
 }
 
 // controlPlane checks who can reach the control plane, as `up` must.
