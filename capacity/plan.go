@@ -115,7 +115,8 @@ func (p PoolPlan) Fits() bool {
 // FitsOn reports whether all pods find room on as many nodes with another room.
 func (p PoolPlan) FitsOn(node Resources) bool {
 	p.Node = node
-	return !slices.ContainsFunc(p.Pods, func(pods Pods) bool { return p.Holds(pods) == 0 }) && p.Pool.Needed()+p.Spare <= p.Nodes
+	return p.Used.Within(node.Times(p.Nodes)) &&
+		!slices.ContainsFunc(p.Pods, func(pods Pods) bool { return p.Holds(pods) == 0 }) && p.Pool.Needed()+p.Spare <= p.Nodes
 }
 
 // Short returns the resource that the nodes are short of, or "" if more of a single resource would not
@@ -157,42 +158,4 @@ func (p Pool) boundBy(used Resources) string {
 		}
 	}
 	return scarcest
-}
-
-// MachinesFor returns up to three machine types whose nodes hold a pod, the smallest first. left
-// returns the allocatable resources of a machine.
-func MachinesFor(pod Resources, gpuType string, left func(gcp.Machine) Resources) []string {
-	var holding []gcp.Machine
-	for _, name := range gcp.MachineTypes() {
-		m, _ := gcp.Lookup(name)
-		if (m.GPUs > 0) != (pod.GPUs > 0) || fit(left(m), pod) == 0 {
-			continue
-		}
-		holding = append(holding, m)
-	}
-	slices.SortStableFunc(holding, func(a, b gcp.Machine) int {
-		if same := (b.GPUType == gpuType); same != (a.GPUType == gpuType) && gpuType != "" {
-			if same {
-				return 1
-			}
-			return -1
-		}
-		return compareSize(a, b)
-	})
-	var names []string
-	for _, m := range holding[:min(3, len(holding))] {
-		names = append(names, m.Type)
-	}
-	return names
-}
-
-func compareSize(a, b gcp.Machine) int {
-	size := func(m gcp.Machine) int64 { return int64(m.CPUs)*4*GiB + m.MemoryBytes }
-	switch d := size(a) - size(b); {
-	case d < 0:
-		return -1
-	case d > 0:
-		return 1
-	}
-	return 0
 }

@@ -152,29 +152,6 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func TestMachinesFor(t *testing.T) {
-	left := func(m gcp.Machine) Resources {
-		room := Allocatable(m)
-		room.Pods = 110
-		return room
-	}
-	for name, c := range map[string]struct {
-		pod     Resources
-		gpuType string
-		want    []string
-	}{
-		"small":                    {cpus(1, 1), "", []string{"e2-highcpu-2", "n2-highcpu-2", "c4d-highcpu-2"}},
-		"of a training":            {cpus(80, 2500), "", []string{"m4-ultramem-112", "m4-megamem-224", "c3d-highmem-360"}},
-		"with GPUs":                {Resources{MilliCPU: 80000, MemoryBytes: 600 * GiB, GPUs: 8, Pods: 1}, "nvidia-tesla-a100", []string{"a2-highgpu-8g", "a2-megagpu-16g", "a2-ultragpu-8g"}},
-		"larger than any machine":  {cpus(1000, 1), "", nil},
-		"more GPUs than a machine": {Resources{GPUs: 32, Pods: 1}, "nvidia-l4", nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, MachinesFor(c.pod, c.gpuType, left))
-		})
-	}
-}
-
 func TestPodAddresses(t *testing.T) {
 	for pods, want := range map[int]int{8: 16, 9: 32, 16: 32, 32: 64, 64: 128, 65: 256, 110: 256, 128: 256, 256: 512} {
 		assert.Equal(t, want, PodAddresses(pods), "%d pods", pods)

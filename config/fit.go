@@ -1,7 +1,9 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -77,29 +79,61 @@ func (s *Stack) checkRoom(p *input.Problems, path *field.Path, who string, r cor
 	} {
 		if q, at, ok := askedAmount(path, r, has.resource); ok && q.Cmp(*has.amount) > 0 {
 			p.Invalid(at, q.String(), "%s does not fit on a node of pool %q: of %s, GKE and the pods on every node leave %s; request less%s",
-				who, pool.Name, pool.MachineType, has.text, s.orMachines(r, pool))
+				who, pool.Name, pool.MachineType, has.text, s.orMachine(r, pool))
 		}
 	}
 }
 
-// orMachines suggests machine types with room for a replica.
-func (s *Stack) orMachines(r corev1.ResourceRequirements, pool Pool) string {
-	gpuType := ""
-	if pool.GPU != nil {
-		gpuType = pool.GPU.Type
-	}
-	types := capacity.MachinesFor(PodRequests(r), gpuType, func(m gcp.Machine) capacity.Resources {
-		other := pool
-		other.MachineType, other.GPU = m.Type, nil
-		if m.GPUs > 0 {
-			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs}
-		}
-		return s.nodeRoom(other)
-	})
-	if len(types) == 0 {
+// orMachine suggests a machine type with room for a replica.
+func (s *Stack) orMachine(r corev1.ResourceRequirements, pool Pool) string {
+	replica := capacity.Pods{Requests: PodRequests(r)}
+	m, found := s.cheapestMachine(pool, func(node capacity.Resources) bool { return capacity.Pool{Node: node}.Holds(replica) > 0 })
+	if !found {
 		return ""
 	}
-	return ", or choose a machine type that holds it, like " + input.Or(types)
+	return ", or choose a machine type that holds it, like " + m.Type
+}
+
+// cheapestMachine returns the cheapest machine type of the catalogue whose nodes fit, if possible with the pool's
+// type of GPU. Where the region has no list price, another region's ranks the machines.
+func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bool) (gcp.Machine, bool) {
+	type rank struct {
+		otherGPUs int
+		price     float64
+	}
+	ranks := map[gcp.Machine]rank{}
+	for _, name := range gcp.MachineTypes() {
+		m, _ := gcp.Lookup(name)
+		if m.Arm() || (m.GPUs > 0) != (pool.GPU != nil) {
+			continue
+		}
+		price, known := s.price(m, pool.Spot)
+		if !known {
+			price.Hourly, known = m.ListPrice("us-central1", pool.Spot)
+		}
+		r := rank{price: math.Inf(1)}
+		if known {
+			r.price = price.Hourly
+		}
+		if pool.GPU != nil && m.GPUType != pool.GPU.Type {
+			r.otherGPUs = 1
+		}
+		ranks[m] = r
+	}
+	cheapestFirst := func(a, b gcp.Machine) int {
+		return cmp.Or(ranks[a].otherGPUs-ranks[b].otherGPUs, cmp.Compare(ranks[a].price, ranks[b].price), cmp.Compare(a.Type, b.Type))
+	}
+	for _, m := range slices.SortedFunc(maps.Keys(ranks), cheapestFirst) {
+		other := pool
+		other.MachineType = m.Type
+		if pool.GPU != nil {
+			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs, Partition: pool.GPU.Partition}
+		}
+		if fits(s.nodeRoom(other)) {
+			return m, true
+		}
+	}
+	return gcp.Machine{}, false
 }
 
 // checkGPUs checks that a node has the GPUs, or partitions of GPUs, that one replica requests.
@@ -138,122 +172,72 @@ func (s *Stack) checkOpenCheckpoint(p *input.Problems, at *field.Path, j *Job, r
 // checkCapacity checks that every pool holds its pods. The stack must have no other problem.
 func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {
-		path := s.nodesPath(pool.Name)
-		switch {
-		case pool.Fits():
-		case len(pool.TooLarge) > 0:
-			p.Invalid(path, pool.Nodes, "nodes of %s have too little%s for a pod of %s; %s", pool.Machine.Type, before(pool.Short()), pool.TooLarge[0].Name, s.remedy(pool))
-		default:
-			p.Invalid(path, pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
+		if !pool.Fits() {
+			p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
 		}
+	}
+}
+
+// tooFew explains why the nodes of a pool do not hold its pods.
+func tooFew(pool capacity.PoolPlan) string {
+	nodes := fmt.Sprintf("%d × %s", pool.Nodes, pool.Machine.Type)
+	missing, alike := pool.Missing()
+	switch short := cmp.Or(pool.Short(), "room"); {
+	case len(pool.TooLarge) > 0:
+		return fmt.Sprintf("a %s has too little %s for a pod of %s", pool.Machine.Type, short, pool.TooLarge[0].Name)
+	case pool.Needed-pool.Spare <= pool.Nodes:
+		return fmt.Sprintf("%s are too few for %d with pods and %d spare", nodes, pool.Needed-pool.Spare, pool.Spare)
+	case alike:
+		kind := pool.Pods[0]
+		return fmt.Sprintf("%s hold %d of %d × %s, %d per node by %s", nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), pool.BoundBy)
+	default:
+		return fmt.Sprintf("%s have too little %s for %s, which may come in any order", nodes, short, input.And(pool.Kinds()))
 	}
 }
 
 // remedy says what to write so that a pool holds its pods: the cheapest way that is known, and how many
 // nodes.
 func (s *Stack) remedy(pool capacity.PoolPlan) string {
-	configured, _ := s.Pool(pool.Name)
+	other, _ := s.Pool(pool.Name)
 	needed, created := pool.Needed, s.Cluster.Existing == nil && pool.Name != s.SystemPoolName()
 	if s.Cluster.Existing == nil {
-		needed = configured.WholeZones(needed)
+		needed = other.WholeZones(needed)
 	}
 	nodes := ""
 	if needed > 0 {
 		nodes = fmt.Sprintf(", or write %d", needed)
 	}
-	other := configured
+	// grow increases a setting until the pods fit.
+	grow := func(setting *int, step, most int) bool {
+		for *setting < most {
+			if *setting += step; pool.FitsOn(s.nodeRoom(other)) {
+				return true
+			}
+		}
+		return false
+	}
 	switch short := pool.Short(); {
-	case created && short == capacity.EphemeralStorageName && configured.LocalSSDs == 0:
-		for other.Disk.SizeGB < mostDiskGB {
-			if other.Disk.SizeGB += 10; pool.FitsOn(s.nodeRoom(other)) {
-				return fmt.Sprintf("write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets%s", other.Disk.SizeGB, pool.Name, nodes)
-			}
-		}
-	case created && short == capacity.PodsName:
-		for other.MaxPodsPerNode < mostPodsPerNode {
-			if other.MaxPodsPerNode++; pool.FitsOn(s.nodeRoom(other)) {
-				return fmt.Sprintf("write maxPodsPerNode: %d for the pool %s%s", other.MaxPodsPerNode, pool.Name, nodes)
-			}
-		}
+	case created && short == capacity.EphemeralStorageName && other.LocalSSDs == 0 && grow(&other.Disk.SizeGB, 10, mostDiskGB):
+		return fmt.Sprintf("write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets%s", other.Disk.SizeGB, pool.Name, nodes)
+	case created && short == capacity.PodsName && grow(&other.MaxPodsPerNode, 1, mostPodsPerNode):
+		return fmt.Sprintf("write maxPodsPerNode: %d for the pool %s%s", other.MaxPodsPerNode, pool.Name, nodes)
 	}
-	machine := ""
-	if created {
-		machine = s.cheaperMachine(pool, configured, needed)
-	}
-	switch {
-	case machine != "":
-		return machine + nodes
-	case needed > 0:
+	if !created && needed > 0 {
 		return fmt.Sprintf("write %d", needed)
-	default:
+	}
+	m, found := s.cheapestMachine(other, pool.FitsOn)
+	now, known := s.price(pool.Machine, pool.Spot)
+	then, knownThen := s.price(m, pool.Spot)
+	cost, most := then.Hourly*float64(pool.Nodes), now.Hourly*float64(needed)
+	switch found = found && m.GPUType == pool.Machine.GPUType; {
+	case found && needed == 0:
+		return "write machineType: " + m.Type
+	case found && known && knownThen && cost < most:
+		return fmt.Sprintf("write machineType: %s, for %.2f instead of %.2f %s an hour%s", m.Type, cost, most, gcp.PriceCurrency, nodes)
+	case needed == 0:
 		return "choose a larger machine type"
 	}
-}
-
-// cheaperMachine names the cheapest machine type that lets the pool's nodes hold its pods, if those nodes
-// cost less than the needed ones, or if no number of nodes is enough.
-func (s *Stack) cheaperMachine(pool capacity.PoolPlan, configured Pool, needed int) string {
-	limit, cheapest := math.Inf(1), ""
-	if price, known := s.price(pool.Machine, pool.Spot); needed > 0 && !known {
-		return ""
-	} else if needed > 0 {
-		limit = price.Hourly * float64(needed)
-	}
-	nodes, most := float64(pool.Nodes), limit
-	for _, name := range gcp.MachineTypes() {
-		m, _ := gcp.Lookup(name)
-		price, known := s.price(m, pool.Spot)
-		if !known || price.Hourly*nodes >= limit || m.Arm() || (configured.GPU == nil) != (m.GPUs == 0) || configured.GPU != nil && m.GPUType != configured.GPU.Type {
-			continue
-		}
-		other := configured
-		if other.MachineType = name; m.GPUs > 0 {
-			gpu := *configured.GPU
-			gpu.Count, other.GPU = m.GPUs, &gpu
-		}
-		if room := s.nodeRoom(other); pool.Used.Within(room.Times(pool.Nodes)) && pool.FitsOn(room) {
-			limit, cheapest = price.Hourly*nodes, name
-		}
-	}
-	switch {
-	case cheapest == "":
-		return ""
-	case needed == 0:
-		return fmt.Sprintf("write machineType: %s, for %.2f %s an hour", cheapest, limit, gcp.PriceCurrency)
-	}
-	return fmt.Sprintf("write machineType: %s, for %.2f instead of %.2f %s an hour", cheapest, limit, most, gcp.PriceCurrency)
-}
-
-// before puts a space before a word, if there is one.
-func before(word string) string {
-	if word == "" {
-		return ""
-	}
-	return " " + word
-}
-
-// tooFew explains why the nodes of a pool do not hold its pods.
-func tooFew(pool capacity.PoolPlan) string {
-	nodes, are, have := fmt.Sprintf("%d nodes of %s", pool.Nodes, pool.Machine.Type), "are", "they have"
-	if pool.Nodes == 1 {
-		nodes, are, have = "1 node of "+pool.Machine.Type, "is", "it has"
-	}
-	if holding := pool.Needed - pool.Spare; holding <= pool.Nodes {
-		return fmt.Sprintf("%s %s too few for %d with pods and %d spare", nodes, are, holding, pool.Spare)
-	}
-	kind, lack := pool.Pods[0], ""
-	if short := pool.Short(); short != "" {
-		lack = ", and have too little " + short
-	}
-	switch missing, known := pool.Missing(); {
-	case known:
-		return fmt.Sprintf("%s hold %d of %d × %s, %d per node by %s, and %d do not fit",
-			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), pool.BoundBy, missing)
-	case !pool.Used.Within(pool.Node.Times(pool.Nodes)):
-		return fmt.Sprintf("%s %s too few for %s, which request more%s than %s", nodes, are, input.And(pool.Kinds()), before(pool.Short()), have)
-	default:
-		return fmt.Sprintf("%s %s too few for %s, depending on the order in which they are scheduled%s", nodes, are, input.And(pool.Kinds()), lack)
-	}
+	return fmt.Sprintf("write %d", needed)
 }
 
 // nodesPath returns the path of a pool's number of nodes.

@@ -260,22 +260,13 @@ func (g *podGroups) named(prefix string) []capacity.Pods {
 
 // systemPods returns the pods of the system pool that a stack file does not mention.
 func (s *Stack) systemPods() []capacity.Pods {
-	gateways, completions, gatewayCompletions, operatorCompletions := 0, 0, 0, 0
 	oneIf := map[bool]int{true: 1}
-	for _, j := range s.Jobs {
-		if j.Engine == EngineJobSet && j.EnableMetrics {
-			gatewayCompletions++
-			continue
-		}
-		if j.EnableMetrics {
-			gateways++
-		}
-		if j.Engine == EngineOperator {
-			operatorCompletions++
-		} else {
-			completions++
-		}
+	jobs := func(of func(Job) bool) int {
+		return len(slices.DeleteFunc(slices.Clone(s.Jobs), func(j Job) bool { return !of(j) }))
 	}
+	// The completion of a JobSet serves its metrics, too.
+	withGateway := func(j Job) bool { return j.Engine == EngineJobSet && j.EnableMetrics }
+	operator := func(j Job) bool { return j.Engine == EngineOperator }
 	return []capacity.Pods{
 		capacity.ClusterAgents,
 		{Name: "NATS operator", Count: 1, Requests: capacity.NATSOperator},
@@ -283,10 +274,10 @@ func (s *Stack) systemPods() []capacity.Pods {
 		{Name: "JobSet controller", Count: oneIf[s.InstallsJobSet()], Requests: capacity.JobSetController},
 		{Name: "Kueue", Count: oneIf[s.InstallsKueue()], Requests: capacity.Kueue},
 		{Name: "provisioner", Count: oneIf[s.AsksForNodes()], Requests: capacity.Provisioner},
-		{Name: "metrics gateway", Count: gateways, Requests: capacity.MetricsGateway},
-		{Name: "completion", Count: completions, Requests: capacity.Completion},
-		{Name: "completion with metrics gateway", Count: gatewayCompletions, Requests: capacity.CompletionWithGateway},
-		{Name: "completion by PERSIA's operator", Count: operatorCompletions, Requests: capacity.OperatorCompletion},
+		{Name: "metrics gateway", Count: jobs(func(j Job) bool { return j.EnableMetrics && !withGateway(j) }), Requests: capacity.MetricsGateway},
+		{Name: "completion", Count: jobs(func(j Job) bool { return !withGateway(j) && !operator(j) }), Requests: capacity.Completion},
+		{Name: "completion with metrics gateway", Count: jobs(withGateway), Requests: capacity.CompletionWithGateway},
+		{Name: "completion by PERSIA's operator", Count: jobs(operator), Requests: capacity.OperatorCompletion},
 	}
 }
 

@@ -21,11 +21,11 @@ func TestCapacityRefuses(t *testing.T) {
 		says  []string
 	}{
 		{"one node too few, alike", edits{"persia:jobs[0].nnWorker.replicas": 5},
-			"persia:nodePools[0].nodes", []string{"2", "2 nodes of a2-highgpu-8g hold 2 of 5 × nnWorker of train, 1 per node by GPUs, and 3 do not fit; write 5"}},
+			"persia:nodePools[0].nodes", []string{"2", "2 × a2-highgpu-8g hold 2 of 5 × nnWorker of train, 1 per node by GPUs; write 5"}},
 		{"spare nodes", edits{"persia:nodePools[0].spareNodes": 1},
-			"persia:nodePools[0].nodes", []string{"2 nodes of a2-highgpu-8g are too few for 2 with pods and 1 spare; write 3"}},
+			"persia:nodePools[0].nodes", []string{"2 × a2-highgpu-8g are too few for 2 with pods and 1 spare; write 3"}},
 		{"autoscaling counts at its maximum", edits{"persia:jobs[0].embeddingWorker.replicas": 5},
-			"persia:nodePools[1].autoscaling.maxNodes", []string{"4 nodes of n2-highmem-32", "5 × embeddingWorker of train", "too few", "write 5"}},
+			"persia:nodePools[1].autoscaling.maxNodes", []string{"4 × n2-highmem-32 have too little", "5 × embeddingWorker of train", "write 5"}},
 		{"rounded up to whole zones", edits{
 			"persia:cluster.zones":             []any{"us-central1-a", "us-central1-b"},
 			"persia:nodePools[2].nodes":        2,
@@ -34,7 +34,7 @@ func TestCapacityRefuses(t *testing.T) {
 		{"several kinds of pods", edits{
 			"persia:jobs[0].embeddingWorker.nodePool":         "ps",
 			"persia:jobs[0].embeddingWorker.resources.limits": edits{"cpu": 40, "memory": "1Ti"},
-		}, "persia:nodePools[2].nodes", []string{"1 node of m1-ultramem-160 is too few for 2 × embeddingWorker of train and 1 × embeddingParameterServer of train, which request more than it has; write 2"}},
+		}, "persia:nodePools[2].nodes", []string{"1 × m1-ultramem-160 have too little room for 2 × embeddingWorker of train and 1 × embeddingParameterServer of train, which may come in any order; write 2"}},
 		{"several kinds of pods that an unlucky order keeps out", edits{
 			"persia:jobs[0].embeddingWorker.nodePool":                  "ps",
 			"persia:jobs[0].embeddingWorker.replicas":                  1,
@@ -45,11 +45,11 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:jobs[0].dataloader.resources.limits":               edits{"cpu": 90, "memory": "100Gi"},
 			"persia:jobs[0].dataloader.replicas":                       1,
 			"persia:nodePools[2].nodes":                                2,
-		}, "persia:nodePools[2].nodes", []string{"2 nodes of m1-ultramem-160 are too few", "depending on the order in which they are scheduled, and have too little CPU; write 3"}},
+		}, "persia:nodePools[2].nodes", []string{"2 × m1-ultramem-160 have too little CPU for", "which may come in any order; write 3"}},
 		{"NATS kept apart", edits{"persia:nats.antiAffinity": true},
-			"persia:cluster.systemPool.nodes", []string{"2 nodes of e2-standard-4", "3 × NATS server", "write 3"}},
+			"persia:cluster.systemPool.nodes", []string{"2 × e2-standard-4", "3 × NATS server", "write 3"}},
 		{"system pool of tiny nodes", edits{"persia:cluster.systemPool.machineType": "n1-standard-1", "persia:nats.nodePool": "loaders"},
-			"persia:cluster.systemPool.nodes", []string{"nodes of n1-standard-1 have too little CPU for a pod of GKE's own", "larger machine type"}},
+			"persia:cluster.systemPool.nodes", []string{"a n1-standard-1 has too little CPU for a pod of GKE's own; write machineType: e2-standard-2"}},
 		{"ephemeral storage", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "200Gi"},
 			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
 	} {

@@ -101,7 +101,7 @@ func TestQueuedJobsTakeTurns(t *testing.T) {
 		assert.Equal(t, one.Plan().Pools[pool].Needed, two.Plan().Pools[pool].Needed, one.Plan().Pools[pool].Name)
 	}
 	_, err = testkit.Load(t, edits{"persia:jobs[0].nnWorker.replicas": 4})
-	require.ErrorContains(t, err, "2 nodes of a2-highgpu-8g hold 2 of 4")
+	require.ErrorContains(t, err, "2 × a2-highgpu-8g hold 2 of 4")
 }
 
 // TestQuotas checks what belongs to teams. A pool whose replicas are alike counts in whole
