@@ -15,7 +15,7 @@ import (
 )
 
 // GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one,
-// or with Create one that the stack creates. The stack grants the jobs that mount it
+// or with `create` one that the stack creates. The stack grants the jobs that mount it
 // access to its objects.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.
@@ -33,7 +33,7 @@ type Sidecar struct {
 	// Memory is a quantity.
 	Memory string `json:"memory,omitempty" default:"256Mi" form:"quantity"`
 	// EphemeralStorage is a quantity. For embedding parameter servers, it requests at least what
-	// hashmapShards of the job says that they write at the same time.
+	// `hashmapShards` of the job says that they write at the same time.
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
 }
 

@@ -14,13 +14,13 @@ import (
 	"persia/gcp"
 )
 
-// Cluster is the GKE cluster and its network. The stack creates them, or, with Existing,
+// Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`,
 // uses an existing cluster.
 type Cluster struct {
 	// Name is the name of the cluster, and the prefix of the names of its network, router,
 	// and node service account.
 	Name string `json:"name"`
-	// Existing describes an existing cluster to use. Of the other fields, only Name and Replace
+	// Existing describes an existing cluster to use. Of the other fields, only `name` and `replace`
 	// apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`
 	// Region is a Google Cloud region, like us-central1.
@@ -55,7 +55,7 @@ type Cluster struct {
 	Monitoring     Monitoring `json:"monitoring,omitempty"`
 }
 
-// ExistingCluster says how to reach an existing cluster. Set Kubeconfig, Context, or both.
+// ExistingCluster says how to reach an existing cluster. Set `kubeconfig`, `context`, or both.
 type ExistingCluster struct {
 	// Kubeconfig is the absolute path of a kubeconfig file. Default: the file of
 	// the environment variable KUBECONFIG, or ~/.kube/config.
@@ -80,7 +80,7 @@ type Exclusion struct {
 	Name string `json:"name"`
 	// Start is when it begins, in UTC, like 2026-12-01T00:00:00Z.
 	Start string `json:"start"`
-	// End is when it ends, at most 180 days after Start.
+	// End is when it ends, at most 180 days after `start`.
 	End string `json:"end"`
 }
 
@@ -99,7 +99,7 @@ type Encryption struct {
 type SystemPool struct {
 	// MachineType is a machine type without GPUs.
 	MachineType string `json:"machineType,omitempty" default:"e2-standard-4"`
-	// Nodes is the number of nodes across all zones: at least 2, or 1 with deletionProtection:
+	// Nodes is the number of nodes across all zones: at least 2, or 1 with `deletionProtection`:
 	// false. Default 2, or one per zone if the cluster has more than two.
 	Nodes int `json:"nodes,omitempty"`
 }

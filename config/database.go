@@ -24,7 +24,7 @@ type PostgreSQL struct {
 	// limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Password is the password of the admin user, postgres, set with `pulumi config set
-	// --secret`. Required unless you set External.
+	// --secret`. Required unless you set `external`.
 	Password input.Secret `json:"postgresqlPassword,omitempty"`
 	// Database is the name of the database that the stack creates.
 	Database string `json:"postgresqlDatabase,omitempty" default:"pedl"`
@@ -79,7 +79,7 @@ func (v *SettingValue) UnmarshalJSON(text []byte) error {
 }
 
 // Persistence is where the database stores its data: a volume of the stack with one source,
-// as in persia:storage; a volume of StorageClass; or the volume of ExistingClaim. If you set
+// as in persia:storage; a volume of `storageClass`; or the volume of `existingClaim`. If you set
 // none of these, the stack creates a Persistent Disk named CLUSTER-pedl-postgresql, which
 // `pulumi destroy` keeps. On an existing cluster you must set one.
 type Persistence struct {

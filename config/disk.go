@@ -16,7 +16,7 @@ import (
 	"persia/gcp"
 )
 
-// PersistentDisk is a Compute Engine disk: an existing one, or with Create one that the
+// PersistentDisk is a Compute Engine disk: an existing one, or with `create` one that the
 // stack creates. One node at a time can mount it.
 type PersistentDisk struct {
 	// Disk is the name of the disk.
@@ -192,7 +192,7 @@ func (d *PersistentDisk) checkMachine(p *input.Problems, path *field.Path, pool 
 }
 
 // Filestore is a share of a Filestore instance in the cluster's network: an existing one,
-// or with Create one that the stack creates.
+// or with `create` one that the stack creates.
 type Filestore struct {
 	// Instance is the name of the instance.
 	Instance string `json:"instance"`

@@ -27,7 +27,7 @@ type Job struct {
 	// silent.
 	Manifest string `json:"manifest,omitempty" beside:"manifest"`
 	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
-	// roles, and PersiaEnv are required without Manifest.
+	// roles, and `persiaEnv` are required without `manifest`.
 	Name string `json:"name,omitempty" beside:"manifest"`
 	// RunID names one run of the training job. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" form:"label" beside:"manifest"`
@@ -54,13 +54,13 @@ type Job struct {
 	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
 	// Mounts are volumes of the stack that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
-	// Volumes are Kubernetes volumes for the volumeMounts of the roles.
+	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 	// HashmapShards repeats `num_hashmap_internal_shards` of the job's global configuration: the
 	// number of files that an embedding parameter server writes for a checkpoint, four at a time.
 	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
-	// interval, if a machine type of the job has hoursBetweenFailures.
+	// interval, if a machine type of the job has `hoursBetweenFailures`.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400" beside:"manifest"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
 	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400" beside:"manifest"`

@@ -19,7 +19,7 @@ const MachineTypesKey = "persia:machineTypes"
 type Machines map[string]MachineType
 
 // MachineType describes what the program does not know about a machine type. Set its
-// shape, that is CPUs, Memory and GPU, only for types that the program does not know.
+// shape, that is `cpus`, `memory` and `gpu`, only for types that the program does not know.
 type MachineType struct {
 	// CPUs is the number of vCPUs.
 	CPUs int `json:"cpus,omitempty"`

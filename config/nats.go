@@ -27,7 +27,7 @@ type NATS struct {
 	Name string `json:"name,omitempty" default:"persia-nats-service"`
 	// Size is the number of servers.
 	Size int `json:"size,omitempty" default:"1" max:"1000"`
-	// Version is the version of nats-server, and the tag of Image.
+	// Version is the version of nats-server, and the tag of `image`.
 	Version string `json:"version,omitempty" default:"2.10.22"`
 	// Image is the image of nats-server, without a tag.
 	Image string `json:"image,omitempty" default:"nats"`

@@ -26,7 +26,7 @@ type Network struct {
 	// Nodes is the primary range of the subnetwork, with an address for each node. Default
 	// 10.0.0.0/20, or larger if the pools need it.
 	Nodes string `json:"nodes,omitempty"`
-	// Pods is the range for pods. GKE reserves twice maxPodsPerNode addresses for each
+	// Pods is the range for pods. GKE reserves twice `maxPodsPerNode` addresses for each
 	// node, a /24 for 110. Default 10.64.0.0/14, or larger if the pools need it.
 	Pods string `json:"pods,omitempty"`
 	// Services is the range for services.

@@ -80,7 +80,7 @@ type PEDLAgent struct {
 	// request exceeds a limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Tolerations are taints that the agents tolerate, in addition to
-	// determined.ai/pedl-agent=present and the taints of NodePools. Default
+	// determined.ai/pedl-agent=present and the taints of `nodePools`. Default
 	// nvidia.com/gpu=present:NoSchedule; write [] for none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }

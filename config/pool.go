@@ -12,8 +12,8 @@ import (
 )
 
 // Pool is a group of identical nodes. On an existing cluster, it describes an existing
-// pool by Name, MachineType, Nodes or Autoscaling, SpareNodes, Spot, GPU, MaxPodsPerNode and
-// Taints.
+// pool by `name`, `machineType`, `nodes` or `autoscaling`, `spareNodes`, `spot`, `gpu`, `maxPodsPerNode` and
+// `taints`.
 //
 // The tag change of a field says what Google Cloud does when the field changes: update keeps
 // the pool, although GKE may recreate its nodes one by one, and replace deletes the pool with
@@ -27,8 +27,8 @@ type Pool struct {
 	MachineType string `json:"machineType" change:"update"`
 	// Zones are the zones over which the nodes are spread evenly. Default: the cluster's.
 	Zones []string `json:"zones,omitempty" change:"update"`
-	// Nodes is a fixed number of nodes across all zones. Set either Nodes or
-	// Autoscaling.
+	// Nodes is a fixed number of nodes across all zones. Set either `nodes` or
+	// `autoscaling`.
 	Nodes *int `json:"nodes,omitempty" change:"update"`
 	// Autoscaling lets GKE choose the number of nodes.
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty" change:"update"`
@@ -107,7 +107,7 @@ type Upgrade struct {
 	// nodes, but 0 for GPU pools, reservations, M1 to M4, and pools for roles only.
 	MaxSurge *int `json:"maxSurge,omitempty"`
 	// MaxUnavailable is the number of nodes that may be unavailable during an upgrade. Default
-	// 0, or 1 for every 20 nodes if MaxSurge is 0.
+	// 0, or 1 for every 20 nodes if `maxSurge` is 0.
 	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
 }
 

@@ -21,9 +21,6 @@ type Reference struct {
 	// definitions are the schemas of all objects, and types their types in Go, by name.
 	definitions jsonschema.Definitions
 	types       map[string]reflect.Type
-	// shared are the names of fields that no comment can mean otherwise, because they are not
-	// English words.
-	shared map[string]string
 	// comments are the doc comments of package config, by PACKAGE.TYPE and PACKAGE.TYPE.FIELD.
 	comments map[string]string
 	problems []error
@@ -32,7 +29,7 @@ type Reference struct {
 // Read reads package config, with the comments in its source. The folder config must be in the
 // working directory. The error lists what has no comment.
 func Read() (*Reference, error) {
-	r := &Reference{types: map[string]reflect.Type{}, shared: map[string]string{}}
+	r := &Reference{types: map[string]reflect.Type{}}
 	keyOf := map[string]string{}
 	for _, key := range config.Keys() {
 		f, _ := config.StackField(key)
@@ -53,15 +50,6 @@ func Read() (*Reference, error) {
 	}
 	r.comments, reflector.CommentMap = reflector.CommentMap, nil
 	r.definitions = reflector.Reflect(config.Stack{}).Definitions
-	for _, t := range r.types {
-		for _, f := range fieldsOf(t) {
-			for _, name := range []string{f.Name, f.name} {
-				if isOwn(t) && compound.MatchString(name) {
-					r.shared[name] = f.name
-				}
-			}
-		}
-	}
 	for name, t := range r.types {
 		if object := r.definitions[name]; object != nil && object.Properties != nil {
 			r.complete(object, t)
@@ -268,7 +256,7 @@ func (r *Reference) describe(f field) string {
 	return text
 }
 
-// comment returns the comment of a type, or of a field, in the words of a stack file.
+// comment returns the comment of a type, or of a field.
 func (r *Reference) comment(t reflect.Type, name string) string {
 	if !isOwn(t) {
 		about, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string })
@@ -285,7 +273,7 @@ func (r *Reference) comment(t reflect.Type, name string) string {
 	}
 	// Further paragraphs are for readers of the source.
 	text, _, _ := strings.Cut(r.comments[key], "\n\n")
-	return r.inYAML(withoutSubject(subject, oneLine(text)), t)
+	return withoutSubject(subject, oneLine(text))
 }
 
 func (r *Reference) problem(format string, args ...any) {
