@@ -125,7 +125,7 @@ func (w *writer) words(value *schema) string {
 	case of != nil && isOwn(of):
 		return link("object", w.at[name])
 	case of != nil:
-		return "[" + of.Name() + "](" + apiReference + kubernetes[of.Name()] + ")"
+		return of.Name()
 	case value.AnyOf != nil:
 		return w.words(value.AnyOf[0])
 	case value.Pattern == input.QuantityForm:
@@ -143,19 +143,6 @@ func (w *writer) words(value *schema) string {
 }
 
 func link(text, section string) string { return "[" + text + "](" + anchor(section) + ")" }
-
-// apiReference is the Kubernetes API reference, and kubernetes has the pages of types in it.
-const apiReference = "https://kubernetes.io/docs/reference/kubernetes-api/"
-
-var kubernetes = map[string]string{
-	"EnvVar":               "core/pod-v1/#EnvVar",
-	"LocalObjectReference": "core/pod-v1/#PodSpec",
-	"ResourceRequirements": "core/pod-v1/#ResourceRequirements",
-	"Toleration":           "core/pod-v1/#PodSpec",
-	"Volume":               "core/pod-v1/#PodSpec",
-	"VolumeMount":          "core/pod-v1/#Container",
-	"IngressTLS":           "networking/ingress-v1/#IngressSpec",
-}
 
 var (
 	// unsaid are defaults that the introduction gives for all fields.

@@ -88,9 +88,6 @@ func (r *Reference) name(t reflect.Type) string {
 	if !isOwn(t) {
 		name = "Kubernetes" + name
 	}
-	if other, taken := r.types[name]; taken && other != t {
-		r.problem("%s and %s have the same name; rename one", other, t)
-	}
 	r.types[name] = t
 	return name
 }
@@ -251,7 +248,7 @@ func (r *Reference) describe(f field) string {
 	}
 	text := firstSentence(r.comment(of, ""))
 	if text == "" {
-		r.problem("%s.%s: neither the field nor its type has a doc comment; write one", f.owner, f.Name)
+		r.problems = append(r.problems, fmt.Errorf("%s.%s: neither the field nor its type has a doc comment; write one", f.owner, f.Name))
 	}
 	return text
 }
@@ -274,8 +271,4 @@ func (r *Reference) comment(t reflect.Type, name string) string {
 	// Further paragraphs are for readers of the source.
 	text, _, _ := strings.Cut(r.comments[key], "\n\n")
 	return withoutSubject(subject, oneLine(text))
-}
-
-func (r *Reference) problem(format string, args ...any) {
-	r.problems = append(r.problems, fmt.Errorf(format, args...))
 }
