@@ -37,7 +37,7 @@ func comment(title, stack string, p *preview, code int) string {
 	if removed := p.removed(); len(removed) > 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.\n",
 			count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced"))
-		text.WriteString(block("diff", clip(list("- ", removed), mostChanges)))
+		text.WriteString(block("diff", clip(strings.Join(removed, "\n"), mostChanges)))
 	}
 	if len(p.warnings) > 0 {
 		fmt.Fprintf(&text, "\n> [!WARNING]\n> **%s.**\n", count(len(p.warnings), "warning", "warnings"))
@@ -46,18 +46,12 @@ func comment(title, stack string, p *preview, code int) string {
 	if p.needs != "" {
 		text.WriteString("\n### What the stack needs\n" + block("text", clip(p.needs, mostNeeds)))
 	}
-	if len(p.changes) > 0 {
-		text.WriteString(details("Changes by resource",
-			block("text", clip(list("", p.changes), mostChanges))))
-	}
 	if diff := strings.TrimSuffix(p.diff(), "\n"); diff != "" {
-		room := most - text.Len() - len(details(diffTitle, block("diff", "")))
-		text.WriteString(details(diffTitle, block("diff", clip(diff, room))))
+		// It is folded until a reader opens it.
+		fmt.Fprintf(&text, "\n<details>\n<summary>Every change in full</summary>\n%s\n</details>\n", block("diff", clip(diff, most-text.Len())))
 	}
 	return text.String()
 }
-
-const diffTitle = "Every change in full"
 
 // headline returns the preview in one line.
 func headline(p *preview, code int) string {
@@ -81,23 +75,15 @@ func (p *preview) problems() string {
 	return strings.TrimPrefix(strings.Join(lines[max(0, len(lines)-20):], "\n"), "error: ")
 }
 
-// removed returns the changes that take something away.
-func (p *preview) removed() []step {
-	var removed []step
+// removed returns the changes that take something away, one a line.
+func (p *preview) removed() []string {
+	var removed []string
 	for _, change := range p.changes {
 		if change.removes() {
-			removed = append(removed, change)
+			removed = append(removed, fmt.Sprintf("- %-8s %s  %s", change.Op, change.Type, change.name()))
 		}
 	}
 	return removed
-}
-
-func list(prefix string, changes []step) string {
-	var lines []string
-	for _, change := range changes {
-		lines = append(lines, prefix+change.String())
-	}
-	return strings.Join(lines, "\n")
 }
 
 // count returns a number and the noun that it counts.
@@ -106,11 +92,6 @@ func count(n int, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
-}
-
-// details are folded until a reader opens them.
-func details(summary, body string) string {
-	return fmt.Sprintf("\n<details>\n<summary>%s</summary>\n%s\n</details>\n", summary, body)
 }
 
 var backticks = regexp.MustCompile("`{3,}")
@@ -147,7 +128,7 @@ func wrapped(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// room for the line that says what was cut, and for longer fences.
+// cutRoom is for the line that says what was cut, and for what encloses the text.
 const cutRoom = 256
 
 // clip keeps as many lines of a text as have room, and says how many it left out.

@@ -125,8 +125,6 @@ func (s step) removes() bool {
 
 func (s step) name() string { return s.URN[strings.LastIndex(s.URN, "::")+2:] }
 
-func (s step) String() string { return fmt.Sprintf("%-8s %s  %s", s.Op, s.Type, s.name()) }
-
 // diff is the change of each resource and of the outputs, sorted, because the engine has no order.
 func (p *preview) diff() string {
 	var blocks []string

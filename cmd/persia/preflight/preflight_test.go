@@ -65,9 +65,6 @@ var places = strings.NewReplacer(
 func folder(t *testing.T, stack string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, variable := range providerVariables {
-		t.Setenv(variable, "")
-	}
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", gcp.AuthPlugin), []byte("#!/bin/sh\n"), 0o700))
@@ -182,8 +179,6 @@ func TestRun(t *testing.T) {
 		"no right to see a bucket": {places, answers{"storage buckets describe gs://kept": "ERROR: no permission"}, "unchecked bucket kept: no permission; \n"},
 		"no cache": {places, answers{"artifacts repositories describe": "ERROR: NOT_FOUND: Requested entity"},
 			noCache + "does not exist, so no node can pull an image of docker.io; " + fmt.Sprintf(create, "hub")},
-		"a repository of one's own images": {places, answers{"artifacts repositories describe": `{"format": "DOCKER", "mode": "STANDARD_REPOSITORY"}`},
-			noCache + "is a STANDARD_REPOSITORY of the format DOCKER, and does not fetch images of docker.io; write another repository, or create one: " + fmt.Sprintf(create, "NAME")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gcloud := allThere(t)
@@ -202,13 +197,6 @@ func TestRun(t *testing.T) {
 		checks, err := Run(t.Context(), folder(t, strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu")), "dev", allThere(t).ask)
 		require.NoError(t, err)
 		assert.Contains(t, problems(checks), "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota")
-	})
-	t.Run("credentials of the provider", func(t *testing.T) {
-		dir := folder(t, created)
-		t.Setenv("GOOGLE_OAUTH_ACCESS_TOKEN", "ya29")
-		checks, err := Run(t.Context(), dir, "dev", allThere(t).ask)
-		require.NoError(t, err)
-		assert.Contains(t, problems(checks), "warning credentials: Pulumi reaches Google Cloud with GOOGLE_OAUTH_ACCESS_TOKEN, and the cluster with")
 	})
 	t.Run("offline, without the plugin", func(t *testing.T) {
 		dir := folder(t, places)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -84,11 +83,8 @@ func rows(s *config.Stack) []row {
 	return slices.Concat([]row{credentials(), project(s), apis(s)}, quotas(s), machines(s), buckets(s), caches(s))
 }
 
-// providerVariables have credentials that only the Google Cloud provider reads.
-var providerVariables = []string{"GOOGLE_CREDENTIALS", "GOOGLE_CLOUD_KEYFILE_JSON", "GCLOUD_KEYFILE_JSON", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"}
-
-// credentials looks for the application-default credentials. The provider may have others, and creates
-// the cluster with them, but gke-gcloud-auth-plugin then cannot create an object in it.
+// credentials looks for the application-default credentials. The provider may have others, and creates the
+// cluster with them, but gke-gcloud-auth-plugin then has none for its objects.
 func credentials() row {
 	const login = "gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file"
 	return row{
@@ -97,15 +93,7 @@ func credentials() row {
 			{texts: []string{"executable file not found"}, remedy: "install it: https://cloud.google.com/sdk/docs/install"},
 			{texts: []string{"were not found", "was not found", "invalid_grant", "Reauthentication"}, remedy: login},
 		},
-		read: func([]byte) (Check, error) {
-			for _, variable := range providerVariables {
-				if os.Getenv(variable) != "" {
-					return Check{Status: Warning, Detail: "Pulumi reaches Google Cloud with " + variable + ", and the cluster with the application-default credentials",
-						Remedy: "unset " + variable + ", or make sure that both belong to the same account"}, nil
-				}
-			}
-			return Check{Status: OK, Detail: "application-default credentials"}, nil
-		},
+		read: found("application-default credentials"),
 	}
 }
 
@@ -288,21 +276,13 @@ func caches(s *config.Stack) []row {
 		if cache.Created() {
 			continue
 		}
-		create := func(name string) string {
-			return fmt.Sprintf("gcloud artifacts repositories create %s --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s --project=%s",
-				name, cache.Registry, cache.Location(), cache.Project())
-		}
 		rows = append(rows, row{
-			name:    "image cache " + cache.Repository,
-			ask:     []string{"artifacts", "repositories", "describe", cache.Name(), "--location=" + cache.Location(), "--project=" + cache.Project(), "--format=json"},
-			refused: []refusal{{absent, "it does not exist, so no node can pull an image of " + cache.Registry, create(cache.Name())}},
-			read: reads(func(answer struct{ Format, Mode string }) Check {
-				if answer.Format != "DOCKER" || answer.Mode == "STANDARD_REPOSITORY" {
-					return Check{Status: Missing, Detail: fmt.Sprintf("it is a %s of the format %s, and does not fetch images of %s", answer.Mode, answer.Format, cache.Registry),
-						Remedy: "write another repository, or create one: " + create("NAME")}
-				}
-				return Check{Status: OK, Detail: "for " + cache.Registry}
-			}),
+			name: "image cache " + cache.Repository,
+			ask:  []string{"artifacts", "repositories", "describe", cache.Name(), "--location=" + cache.Location(), "--project=" + cache.Project(), "--format=json"},
+			refused: []refusal{{absent, "it does not exist, so no node can pull an image of " + cache.Registry,
+				fmt.Sprintf("gcloud artifacts repositories create %s --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s --project=%s",
+					cache.Name(), cache.Registry, cache.Location(), cache.Project())}},
+			read: found("for " + cache.Registry),
 		})
 	}
 	return rows
