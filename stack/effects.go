@@ -8,8 +8,7 @@ import (
 // effects returns what the update does to running pods and stored data. A new stack has none.
 func (d *deployment) effects() []string {
 	after, paths := effects.New(), map[string]string{}
-	after.Replaced, after.Protected, after.Zones = d.replaced, d.cfg.Cluster.DeletionProtection, d.cfg.Cluster.Zones
-	after.Driver = d.cfg.NVIDIADriver
+	after.Replaced = d.replaced
 	for _, job := range d.cfg.Jobs {
 		paths[job.Name] = job.At().String()
 		for _, object := range d.jobs[job.Name].Objects {
@@ -21,13 +20,8 @@ func (d *deployment) effects() []string {
 			after.AddPool(d.cfg.PoolPath(pool.Name), effects.NodePool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
 		}
 	}
-	if d.cfg.HasQueues() {
-		for _, object := range queuesArgs(d.cfg, nil).ClusterQueues() {
-			after.AddQueue(object)
-		}
-	}
-	for i, cluster := range d.cfg.NATSClusters() {
-		after.AddNATS(cluster.Name, d.brokers[i].Object, d.brokers[i].ReplacedBy)
+	for _, broker := range d.brokers {
+		after.AddNATS(broker.Object)
 	}
 	volumes := d.volumes
 	if d.pedl != nil {

@@ -61,12 +61,12 @@ func checkGrowing(cfg *config.Stack, job *config.Job, was effects.Job, pool capa
 	for _, role := range job.Roles() {
 		had := was.Roles[role.Name]
 		if job.Engine != config.EngineStatefulSet || job.Suspend || had.Replicas == 0 || had.Replicas >= role.Replicas ||
-			role.NodePool != pool.Name || had.Pod.Spec.NodeSelector[gcp.LabelNodePool] != pool.Name {
+			role.NodePool != pool.Name || had.Pod.NodeSelector[gcp.LabelNodePool] != pool.Name {
 			continue
 		}
 		sidecar, _ := job.GCSFuseSidecar(role.Kind)
 		now := config.PodRequests(role.Resources).Plus(sidecar)
-		old := capacity.Pods{Count: had.Replicas, Requests: config.PodRequests(had.Pod.Spec.Containers[0].Resources).Plus(sidecar), Priority: role.Priority.Value}
+		old := capacity.Pods{Count: had.Replicas, Requests: config.PodRequests(had.Pod.Containers[0].Resources).Plus(sidecar), Priority: role.Priority.Value}
 		together := pool
 		together.Pods = append(slices.Clone(pool.Pods), old)
 		for i := range pool.Pods {
@@ -99,14 +99,14 @@ func leavingPods(pool capacity.Pool, starts *config.Job, clusters []config.NATSC
 	for _, name := range slices.Sorted(maps.Keys(leaving)) {
 		for _, role := range starts.Roles() {
 			if was := leaving[name].Roles[role.Name]; was.Replicas > 0 {
-				add(cmp.Or(was.Pod.Spec.NodeSelector[gcp.LabelNodePool], role.NodePool), "the job "+name,
-					capacity.Pods{Count: was.Replicas, Requests: config.PodRequests(was.Pod.Spec.Containers[0].Resources), Priority: role.Priority.Value})
+				add(cmp.Or(was.Pod.NodeSelector[gcp.LabelNodePool], role.NodePool), "the job "+name,
+					capacity.Pods{Count: was.Replicas, Requests: config.PodRequests(was.Pod.Containers[0].Resources), Priority: role.Priority.Value})
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.NATS)) {
 		if was := before.NATS[name]; !slices.ContainsFunc(clusters, func(c config.NATSCluster) bool { return c.Name == name }) {
-			add(was.Pod.NodeSelector[gcp.LabelNodePool], "the NATS cluster "+name,
+			add(was.Pool, "the NATS cluster "+name,
 				capacity.Pods{Count: was.Size, Requests: clusters[0].Requests(), Priority: config.PriorityNATS.Value, Apart: clusters[0].AntiAffinity})
 		}
 	}

@@ -75,27 +75,6 @@ func installer(driver config.NVIDIADriver) *appsv1.DaemonSet {
 	}
 }
 
-// Installed returns the driver that a DaemonSet installs, and false if it is another DaemonSet.
-func Installed(set *appsv1.DaemonSet) (driver config.NVIDIADriver, installs bool) {
-	containers := set.Spec.Template.Spec.InitContainers
-	if set.Namespace != metav1.NamespaceSystem || set.Name != installerName || len(containers) == 0 {
-		return driver, false
-	}
-	if containers[0].Image == config.ImageCOSInstaller.Reference() {
-		return config.NVIDIADriver{Installer: config.InstallerCOS}, true
-	}
-	driver.Installer = config.InstallerUbuntu
-	for _, entry := range containers[0].Env {
-		if entry.Name == versionVariable {
-			driver.Version = entry.Value
-		}
-	}
-	return driver, true
-}
-
-// versionVariable tells the installer for Ubuntu which driver to load.
-const versionVariable = "NVIDIA_DRIVER_VERSION"
-
 // unmanagedGPUNodes returns the nodes with a GPU whose driver GKE leaves alone, as NVIDIA's newest
 // manifest selects them (GoogleCloudPlatform/container-engine-accelerators,
 // nvidia-driver-installer/ubuntu/daemonset-preloaded-R580.yaml).
@@ -124,7 +103,7 @@ func ubuntuInstaller(version string) corev1.PodSpec {
 		{Name: "root-mount", MountPath: "/root"},
 	}
 	if version != "" {
-		install.Env = []corev1.EnvVar{{Name: versionVariable, Value: version}}
+		install.Env = []corev1.EnvVar{{Name: "NVIDIA_DRIVER_VERSION", Value: version}}
 	}
 	return corev1.PodSpec{
 		InitContainers: []corev1.Container{install},

@@ -283,9 +283,9 @@ func TestEditsOfPools(t *testing.T) {
 	says := map[string]string{
 		"MachineType": "persia:nodePools[0].machineType was n2-standard-8 and is now n2-standard-16: " + rounds,
 		"Disk":        "persia:nodePools[0].disk.type was pd-balanced and is now pd-ssd, persia:nodePools[0].disk.sizeGb was 100 and is now 200: " + rounds,
-		"Zones":       "persia:nodePools[0].zones: GKE deletes nodes of the pool workers: all in us-central1-a",
-		"a zone less": "persia:nodePools[0].zones: GKE deletes nodes of the pool workers: all in us-central1-b",
-		"fewer nodes": "persia:nodePools[0].nodes: GKE deletes nodes of the pool workers: 2 of 3 in us-central1-a, which it chooses",
+		"Zones":       "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-a",
+		"a zone less": "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-b",
+		"fewer nodes": "persia:nodePools[0]: GKE deletes nodes of the pool workers: 2 of 3 in us-central1-a, which it chooses",
 		"FastSocket":  "persia:nodePools[0].fastSocket was not set and is now true: " + rounds,
 	}
 	tags := map[string]string{}

@@ -1,3 +1,6 @@
+// Package effects says which running pods an update ends, until when, and which training time or data that
+// costs. It compares the resources in the state of the stack with what the program registers. Pulumi's
+// preview shows which resources change.
 package effects
 
 import (
@@ -9,6 +12,7 @@ import (
 
 	"persia/config"
 	"persia/kube"
+	"persia/workload/nats"
 )
 
 // Title is the first line of the text of all effects.
@@ -22,130 +26,102 @@ func Text(effects []string) string {
 	return Title + "\n\n- " + strings.Join(effects, "\n- ")
 }
 
-// Of returns what an update does to a stack, one sentence or more for each effect. Paths are the
-// paths of jobs in the stack file, by name.
+// Of returns what an update does to a stack. Paths are the paths of jobs in the stack file, by name.
 func Of(before, after Stack, paths map[string]string) []string {
-	before.deleted = deleted(before, after)
-	effects := cluster(before, after)
+	u := &update{before: before, after: after}
+	u.cluster()
 	for _, name := range slices.Sorted(maps.Keys(before.Jobs)) {
-		was := before.Jobs[name]
-		is, stays := after.Jobs[name]
-		switch {
-		case !stays:
-			effects = append(effects, ended(before, after, name, was))
-		default:
-			effects = append(effects, changed(before, after, job{paths[name], name, was, is})...)
-		}
+		u.job(paths[name], name)
 	}
-	return slices.Concat(effects, brokers(before, after), pools(before, after), drivers(before, after), queues(before, after), platform(before, after), clusterData(before, after), volumes(before, after))
+	if after.Replaced == nil { // all of them go
+		u.brokers()
+		u.pools()
+	}
+	u.pedl()
+	u.volumes()
+	return u.said
 }
 
-// ended describes the effect of removing a job from the stack file.
-func ended(before, after Stack, name string, was Job) string {
-	text := fmt.Sprintf("persia:jobs: the job %s is no longer in the stack file, and ", name)
-	if was.Replicas() > 0 {
-		text += fmt.Sprintf("ends: this deletes its %d replicas", was.Replicas())
-	} else {
-		text += "its objects are deleted"
-	}
-	if at := before.checkpoints(was); at != (storedFolder{}) {
-		text += ". " + before.unlessDeleted(at, fmt.Sprintf("Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId", at))
-	} else {
-		text += ". To run it again, write it again"
-	}
-	for _, other := range slices.Sorted(maps.Keys(after.Jobs)) {
-		if _, had := before.Jobs[other]; !had {
-			return text + fmt.Sprintf(". The job %s is another one, and trains from the beginning", other)
-		}
-	}
-	return text
+// update is an update of a stack.
+type update struct {
+	before, after Stack
+	// said are the effects, one or more sentences each.
+	said []string
 }
 
-// job is a job before and after an update.
-type job struct {
-	path, name string
-	was, is    Job
+func (u *update) say(path, format string, args ...any) {
+	u.said = append(u.said, path+": "+fmt.Sprintf(format, args...))
 }
 
-// changed describes the effects on a job that stays.
-func changed(before, after Stack, j job) []string {
-	var effects []string
-	say := func(field, format string, args ...any) {
-		effects = append(effects, j.path+field+": "+fmt.Sprintf(format, args...))
+// cluster says that the update replaces the cluster.
+func (u *update) cluster() {
+	if u.after.Replaced == nil {
+		return
 	}
-	had, has := before.checkpoints(j.was), after.checkpoints(j.is)
+	var changes []string
+	for _, setting := range u.after.Replaced.Settings {
+		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", setting.Path, setting.Was, setting.Is))
+	}
+	u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, and all of the stack moves to another cluster", u.after.Replaced.Cluster)
+}
+
+// job says what becomes of the training of a job, and of its checkpoints.
+func (u *update) job(path, name string) {
+	was := u.before.Jobs[name]
+	is, stays := u.after.Jobs[name]
+	had, has, start := u.before.checkpoints(was), u.after.checkpoints(is), u.after.start(is)
+	if !stays {
+		u.say("persia:jobs", "the job %s is no longer in the stack file: this deletes its %d replicas%s", name, was.Replicas(),
+			u.fate(had, "Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId"))
+		return
+	}
+	if had != has && had != (storedFolder{}) {
+		u.say(path, "the next attempt of the job %s does not see its checkpoints, and trains %s%s", name, start,
+			u.fate(had, "They stay in %s. To continue from them, restore the job's runId and mounts, and the volumes"))
+	}
+	if record := u.before.stored(was, "PERSIA_STATE_DIR"); had == has && record != (storedFolder{}) && !is.ByOperator && record != u.after.stored(is, "PERSIA_STATE_DIR") {
+		u.say(path, "the nn-workers of the job %s no longer see the record of its run: a complete job trains again%s", name,
+			u.fate(record, "It stays in %s. To keep it, restore the job's runId and the mounts of nnWorker"))
+	}
+	restarted := restarted(was, is)
 	switch {
-	case j.was.run() != j.is.run() && j.was.run() != "" && j.is.run() != "":
-		text := fmt.Sprintf("the job %s trains from the beginning, in the run %s", j.name, j.is.run())
-		back := fmt.Sprintf("; to continue that run, write %q again", j.was.run())
-		if had != (storedFolder{}) {
-			back = ". " + before.unlessDeleted(had, fmt.Sprintf("The checkpoints of the run %s stay in %s", j.was.run(), had)+back)
+	case was.Replicas() == 0: // nothing runs
+	case u.after.Replaced != nil:
+		u.say(path, "the job %s ends with the cluster %s, and begins in the new one. There it trains %s", name, u.after.Replaced.Cluster, start)
+	case is.Replicas() == 0:
+		u.say(path+".suspend", "the job %s stops: this deletes its %d replicas. Without suspend, it trains %s", name, was.Replicas(), start)
+	case len(restarted) == 0:
+	case was.Together || is.Together:
+		until := fmt.Sprintf("about %s without the job, if a replica takes so long", minutes(kube.RolloutTime))
+		if is.Queue != "" {
+			until = fmt.Sprintf("which wait in the queue %s, behind the jobs of its priority, until there is room for all", is.Queue)
 		}
-		say(".runId", "%s%s", text, back)
-	case had != has && had != (storedFolder{}):
-		which, back := "stay there", ". "+comeBack(before, after, j)
-		if before.deleted[had.storage] {
-			which, back = "this update deletes", ""
-		}
-		say("", "the next attempt of the job %s does not see the checkpoints in %s, which %s: it trains %s%s",
-			j.name, had, which, after.start(j.is), back)
-	}
-	if record := before.stored(j.was, "PERSIA_STATE_DIR"); had == has && j.was.run() == j.is.run() && record != (storedFolder{}) && !after.reads(j.is, record) {
-		say("", "the record of the run of the job %s stays in %s, where its nn-workers no longer read it: a complete job trains again. To keep it, restore the mounts of nnWorker", j.name, record)
-	}
-	if own := "PERSIA_CKPT_DIR"; j.was.nnWorkers().variable(own) != j.is.nnWorkers().variable(own) {
-		say(".env", "%s of the job %s was %s and is now %s: the next attempt reads and writes its checkpoints there, and the old ones stay",
-			own, j.name, written(j.was.nnWorkers().variable(own)), written(j.is.nnWorkers().variable(own)))
-	}
-	effects = append(effects, hidden(before, after, j)...)
-	servers := config.KindEmbeddingParameterServer
-	if was, is := j.was.Roles[servers.Name].Replicas, j.is.Roles[servers.Name].Replicas; is > 0 && is < was {
-		say("."+servers.Field+".replicas", "%d instead of %d embedding parameter servers hold the embeddings: PERSIA distributes the checkpoint again, and each server needs about %.3g times the memory",
-			is, was, float64(was)/float64(is))
-	}
-	restarted := j.restarted()
-	switch {
-	case j.was.Replicas() == 0: // nothing runs
-	case after.Replaced != nil:
-		say("", "the job %s ends with the cluster %s, and begins in the new one. There it trains %s", j.name, after.Replaced.Cluster, after.start(j.is))
-	case j.is.Replicas() == 0:
-		say(".suspend", "the job %s stops, and this deletes its %d replicas. Without suspend, it trains %s", j.name, j.was.Replicas(), after.start(j.is))
-	case len(restarted) > 0 && (j.was.Together || j.is.Together):
-		because := ""
-		if j.was.Queue != j.is.Queue {
-			because = fmt.Sprintf(", because its queue was %s and is now %s", written(j.was.Queue), written(j.is.Queue))
-		}
-		if j.is.Queue != "" {
-			orPlace := ""
-			if j.was.Queue != "" {
-				orPlace = ", or its place in the queue if it waits"
-			}
-			say("", "the job %s restarts%s: this deletes its %d replicas%s. It then waits in the queue %s, behind the jobs of its priority, until there is room for %d, and trains %s%s",
-				j.name, because, j.was.Replicas(), orPlace, j.is.Queue, j.is.Replicas(), after.start(j.is), after.startComplete(j))
-			break
-		}
-		say("", "the job %s restarts%s: this deletes its %d replicas and creates %d: about %s without the job, if a replica takes so long. It then trains %s%s",
-			j.name, because, j.was.Replicas(), j.is.Replicas(), minutes(kube.RolloutTime), after.start(j.is), after.startComplete(j))
-	case len(restarted) > 0:
+		u.say(path, "the job %s restarts: this deletes its %d replicas and creates %d, %s. It then trains %s%s", name, was.Replicas(), is.Replicas(), until, start, u.ifComplete(was, is))
+	default:
 		var roles []string
 		most := 0
 		for _, role := range restarted {
-			roles = append(roles, fmt.Sprintf("%s (%d)", role, j.is.Roles[role].Replicas))
-			most = max(most, j.is.Roles[role].Replicas)
+			roles = append(roles, fmt.Sprintf("%s (%d)", role, is.Roles[role].Replicas))
+			most = max(most, is.Roles[role].Replicas)
 		}
-		say("", "the job %s restarts: this replaces the pods of %s, one of each role at a time, and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. To replace all pods at once, suspend the job first",
-			j.name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), after.start(j.is))
+		u.say(path, "the job %s restarts: this replaces the pods of %s, one of each role at a time, and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. To replace all pods at once, suspend the job first",
+			name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), start)
 	}
-	return effects
 }
 
-// reads reports whether the nn-workers of a job read the record of its run in a folder.
-func (s Stack) reads(job Job, record storedFolder) bool {
-	return job.ByOperator || record == s.stored(job, "PERSIA_STATE_DIR")
+// restarted returns the roles of a job whose pods an update replaces.
+func restarted(was, is Job) []string {
+	var roles []string
+	for _, kind := range config.Kinds() {
+		old, had := was.Roles[kind.Name]
+		now, has := is.Roles[kind.Name]
+		// PERSIA's operator and JobSet read the number of replicas only when a job begins.
+		if had && has && (old.Digest != now.Digest || is.Together && old.Replicas != now.Replicas) || had != has || was.Queue != is.Queue {
+			roles = append(roles, kind.Name)
+		}
+	}
+	return roles
 }
-
-// nnWorkers returns the nn-workers of a job.
-func (j Job) nnWorkers() Role { return j.Roles[config.KindNNWorker.Name] }
 
 // start says from where the next attempt of a job trains.
 func (s Stack) start(job Job) string {
@@ -163,32 +139,57 @@ func (s Stack) start(job Job) string {
 	}
 }
 
-// startComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not
+// ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not
 // tell that the job is complete.
-func (s Stack) startComplete(j job) string {
-	if j.was.Engine() != config.EngineJobSet {
+func (u *update) ifComplete(was, is Job) string {
+	if was.Engine() != config.EngineJobSet {
 		return ""
 	}
 	until := "until they have read that"
-	if s.checkpoints(j.is) == (storedFolder{}) {
+	if u.after.checkpoints(is) == (storedFolder{}) {
 		until = "and train it again"
 	}
-	return fmt.Sprintf(". If its run is complete, its %d replicas and the nodes for them come back %s; to prevent it, write suspend: true", j.is.Replicas(), until)
+	return fmt.Sprintf(". If its run is complete, its %d replicas and the nodes for them come back %s; to prevent it, write suspend: true", is.Replicas(), until)
 }
 
-// comeBack says how a job sees its checkpoints again.
-func comeBack(before, after Stack, j job) string {
-	for name, was := range before.Volumes {
-		if is, ok := after.Volumes[name]; ok && is.Claim == was.Claim && is != was {
-			return fmt.Sprintf("To continue from them, restore the volume %s in persia:storage", name)
+// brokers says which jobs lose all of their NATS servers.
+func (u *update) brokers() {
+	for _, job := range u.before.Running() {
+		name := u.before.Jobs[job].nats()
+		was, had := u.before.NATS[name]
+		is, stays := u.after.NATS[name]
+		if !had || !stays || u.after.Jobs[job].Replicas() == 0 {
+			continue // which the effects of the job say
+		}
+		paths := nats.ReplacedBy
+		if was.Size == 1 {
+			paths = append(slices.Clip(paths), "spec.version") // which the operator changes server by server
+		}
+		paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
+			return maps.Equal(flat(output(was.object, path)), flat(output(is.object, path)))
+		})
+		if len(paths) > 0 {
+			u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once; %s", name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job))
 		}
 	}
-	return "To continue from them, restore the mounts of nnWorker and embeddingParameterServer"
 }
 
-func written(value string) string {
-	if value == "" {
-		return "not set"
+// withoutNATS describes a job while no server of its NATS answers.
+func (u *update) withoutNATS(name string) string {
+	job := u.after.Jobs[name]
+	if job.ByOperator {
+		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
 	}
-	return value
+	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.after.start(job))
 }
+
+// count returns a number and the noun that it counts.
+func count(number int, of string) string {
+	if number == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", number, of)
+}
+
+// minutes returns a duration without seconds, like 2h30m.
+func minutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }

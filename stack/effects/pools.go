@@ -3,9 +3,7 @@ package effects
 import (
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -41,44 +39,37 @@ type NodePool struct {
 	Driver  config.NVIDIADriver
 }
 
-// cost is the effect of a change on the nodes of a pool.
-type cost int
-
-const (
-	// recreates is for an update in which GKE recreates the nodes in rounds.
-	recreates cost = iota
-	// replaces is for a change for which Google Cloud deletes the pool and creates another.
-	replaces
-)
-
 // poolSettings are the settings of a node pool whose change costs nodes: the path of each in the pool or,
 // if it begins with persia:, in the stack file, and its path in the state.
 var poolSettings = []struct {
 	field, output string
 	// value returns the value in the terms of the state, if it is not the field's own.
 	value func(NodePool) any
+	// recreates is true if GKE recreates the nodes in rounds. For other changes, Google Cloud deletes the
+	// pool and creates another.
+	recreates bool
 }{
-	{field: "machineType", output: "nodeConfig.machineType"},
+	{field: "machineType", output: "nodeConfig.machineType", recreates: true},
 	// Not every machine has it, and without it the nodes of another machine type need another pool.
-	{"machineType's gVNIC", "nodeConfig.gvnic.enabled", func(p NodePool) any { return p.HasGVNIC() }},
-	{field: "disk.type", output: "nodeConfig.diskType"},
-	{field: "disk.sizeGb", output: "nodeConfig.diskSizeGb"},
+	{field: "machineType's gVNIC", output: "nodeConfig.gvnic.enabled", value: func(p NodePool) any { return p.HasGVNIC() }, recreates: true},
+	{field: "disk.type", output: "nodeConfig.diskType", recreates: true},
+	{field: "disk.sizeGb", output: "nodeConfig.diskSizeGb", recreates: true},
 	{field: "spot", output: "nodeConfig.spot"},
 	{field: "queuedProvisioning", output: "queuedProvisioning.enabled"},
 	{field: "reservation", output: "nodeConfig.reservationAffinity.values.0"},
-	{"compactPlacement", "placementPolicy.type", func(p NodePool) any { return map[bool]string{true: "COMPACT"}[p.CompactPlacement] }},
+	{field: "compactPlacement", output: "placementPolicy.type", value: func(p NodePool) any { return map[bool]string{true: "COMPACT"}[p.CompactPlacement] }},
 	{field: "gpu.type", output: accelerator + "type"},
 	{field: "gpu.count", output: accelerator + "count"},
 	{field: "gpu.partition", output: accelerator + "gpuPartitionSize"},
 	{field: "imageType", output: "nodeConfig.imageType"},
 	{field: "localSsdCount", output: "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"},
-	{field: "fastSocket", output: "nodeConfig.fastSocket.enabled"},
+	{field: "fastSocket", output: "nodeConfig.fastSocket.enabled", recreates: true},
 	{field: "maxPodsPerNode", output: "maxPodsPerNode"},
-	{"persia:cluster.encryption.bootDisks", "nodeConfig.bootDiskKmsKey", func(p NodePool) any { return p.Cluster.Encryption.BootDisks }},
-	{"persia:cluster.imageStreaming", "nodeConfig.gcfsConfig.enabled", func(p NodePool) any {
+	{field: "persia:cluster.encryption.bootDisks", output: "nodeConfig.bootDiskKmsKey", value: func(p NodePool) any { return p.Cluster.Encryption.BootDisks }},
+	{field: "persia:cluster.imageStreaming", output: "nodeConfig.gcfsConfig.enabled", value: func(p NodePool) any {
 		return p.Cluster.ImageStreaming && p.ImageType == gcp.ImageCOS
 	}},
-	{driverVersion, accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", func(p NodePool) any {
+	{field: "persia:nvidiaDriver", output: accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", value: func(p NodePool) any {
 		switch {
 		case p.GPU == nil:
 			return ""
@@ -90,23 +81,7 @@ var poolSettings = []struct {
 	}},
 }
 
-const (
-	// driverVersion is the path of the driver's version, which GKE is told only if it installs the driver.
-	driverVersion = "persia:nvidiaDriver.version"
-	accelerator   = "nodeConfig.guestAccelerators.0."
-)
-
-// costOf returns what a change of a setting costs: what the tag change of the pool's field says, or else a
-// new pool.
-func costOf(setting string) cost {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
-		name, _, _ := strings.Cut(setting, ".")
-		if json, _, _ := strings.Cut(f.Tag.Get("json"), ","); json == name && f.Tag.Get("change") == "update" {
-			return recreates
-		}
-	}
-	return replaces
-}
+const accelerator = "nodeConfig.guestAccelerators.0."
 
 // AddPool adds a node pool of the stack file.
 func (s Stack) AddPool(path *field.Path, spec NodePool) {
@@ -119,7 +94,7 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 	}
 	fields := plain(spec.Pool)
 	for _, setting := range poolSettings {
-		value := output(fields, strings.Split(setting.field, "."))
+		value := output(fields, setting.field)
 		if setting.value != nil {
 			value = setting.value(spec)
 		}
@@ -130,231 +105,135 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 
 // addPool adds a node pool of the state.
 func (s Stack) addPool(outputs map[string]any) {
-	pool := Pool{settings: map[string]string{}, Zones: texts(outputs["nodeLocations"]), Labels: map[string]string{}}
+	pool := Pool{settings: map[string]string{}, Labels: map[string]string{}}
+	zones, _ := outputs["nodeLocations"].([]any)
+	for _, zone := range zones {
+		pool.Zones = append(pool.Zones, fmt.Sprint(zone))
+	}
 	if perZone, fixed := outputs["nodeCount"].(float64); fixed && outputs["autoscaling"] == nil {
 		pool.Nodes = int(perZone) * len(pool.Zones)
 	}
-	if most, known := output(outputs, []string{"autoscaling", "totalMaxNodeCount"}).(float64); known {
+	if most, known := output(outputs, "autoscaling.totalMaxNodeCount").(float64); known {
 		pool.Most = int(most)
 	}
-	labels, _ := output(outputs, []string{"nodeConfig", "labels"}).(map[string]any)
+	labels, _ := output(outputs, "nodeConfig.labels").(map[string]any)
 	for name, value := range labels {
 		pool.Labels[name] = fmt.Sprint(value)
 	}
 	for _, setting := range poolSettings {
-		pool.settings[setting.field] = text(output(outputs, strings.Split(setting.output, ".")))
+		pool.settings[setting.field] = text(output(outputs, setting.output))
 	}
 	s.Pools[fmt.Sprint(outputs["name"])] = pool
 }
 
-// output returns the value at a path, or nil.
-func output(value any, path []string) any {
-	for _, name := range path {
-		switch in := value.(type) {
-		case map[string]any:
-			value = in[name]
-		case []any:
-			if len(in) == 0 {
-				return nil
-			}
-			value = in[0]
-		default:
-			return nil
-		}
-	}
-	return value
-}
-
-// text returns a value in the form of a stack file, or "" for a default.
-func text(value any) string {
-	if number, is := value.(float64); is {
-		value = strconv.FormatFloat(number, 'f', -1, 64)
-	}
-	switch said := fmt.Sprint(value); said {
-	case "<nil>", "false", "0":
-		return ""
-	default:
-		return said
-	}
-}
-
 // pools says which nodes go, and what that does to the jobs on them.
-func pools(before, after Stack) []string {
-	if after.Replaced != nil {
-		return nil // all of them go
-	}
-	var effects []string
-	for _, name := range slices.Sorted(maps.Keys(before.Pools)) {
-		was := before.Pools[name]
-		is, stays := after.Pools[name]
-		if !stays {
-			effects = append(effects, fmt.Sprintf("persia:nodePools: the pool %s is no longer in the stack file. %sGKE deletes its nodes%s",
-				name, refused(before.Protected), before.onPool(after, name, 0)))
-			continue
-		}
-		effects = append(effects, poolChanges(before, after, name, was, is)...)
-	}
-	return effects
-}
-
-// refused says that Pulumi deletes nothing that is protected.
-func refused(protected bool) string {
-	if !protected {
-		return ""
-	}
-	return "Pulumi refuses this: set persia:cluster.deletionProtection: false and run `pulumi up` first. Then "
-}
-
-// poolChanges describes the effects on the nodes of a pool that stays.
-func poolChanges(before, after Stack, name string, was, is Pool) []string {
-	var changes []string
-	highest := recreates
-	for _, setting := range poolSettings {
-		path, old, new := setting.field, was.settings[setting.field], is.settings[setting.field]
-		if old == new {
-			continue
-		}
+func (u *update) pools() {
+	for _, name := range slices.Sorted(maps.Keys(u.before.Pools)) {
+		was := u.before.Pools[name]
+		is, stays := u.after.Pools[name]
+		changes, recreates := changesOf(was, is)
 		switch {
-		case path == driverVersion && before.Driver.Installer != after.Driver.Installer:
-			path, old, new = "persia:nvidiaDriver.installer", string(before.Driver.Installer), string(after.Driver.Installer)
-		case !strings.HasPrefix(path, "persia:"):
+		case !stays:
+			u.say("persia:nodePools", "the pool %s is no longer in the stack file. GKE deletes its nodes%s", name, u.onPool(name, 0))
+		case len(changes) == 0:
+			if lost := lostNodes(was, is); len(lost) > 0 {
+				u.say(is.Path.String(), "GKE deletes nodes of the pool %s: %s%s", name, strings.Join(lost, ", "), u.onPool(name, 1))
+			}
+		case recreates:
+			u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
+				name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, is.Rounds))
+		default:
+			u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: about %s without nodes, if each of the two takes %s%s",
+				name, minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, 0))
+		}
+	}
+}
+
+// changesOf returns the changes of a pool's settings, and whether GKE keeps the pool and recreates its nodes.
+func changesOf(was, is Pool) (changes []string, recreates bool) {
+	recreates = true
+	for _, setting := range poolSettings {
+		old, now := was.settings[setting.field], is.settings[setting.field]
+		if old == now {
+			continue
+		}
+		path := setting.field
+		if !strings.HasPrefix(path, "persia:") {
 			path = is.Path.String() + "." + path
 		}
-		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(old), written(new)))
-		highest = max(highest, costOf(setting.field))
+		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(old), written(now)))
+		recreates = recreates && setting.recreates
 	}
-	if len(changes) == 0 {
-		return resized(before, after, name, was, is)
-	}
-	if highest == replaces {
-		// Pulumi also replaces a pool that loses its protection in the same update.
-		return []string{fmt.Sprintf("%s: %sGoogle Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: about %s without nodes, if each of the two takes %s%s",
-			strings.Join(changes, ", "), refused(before.Protected && after.Protected), name,
-			minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, 0))}
-	}
-	return []string{fmt.Sprintf("%s: GKE drains and recreates the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
-		strings.Join(changes, ", "), name, is.AtOnce, count(is.Rounds, "round"), minutes(time.Duration(is.Rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), before.onPool(after, name, is.Rounds))}
+	return changes, recreates
 }
 
-// drivers describes the effects on nodes if a DaemonSet installs another version of the driver. GKE
-// replaces a pool for any other change of the driver.
-func drivers(before, after Stack) []string {
-	was, is := before.Driver, after.Driver
-	if after.Replaced != nil || was == is || was.Installer != is.Installer || was.Installer == config.InstallerManaged {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s was %s and is now %s: nodes that GKE creates from now on load it. A node that has loaded a driver keeps it until GKE recreates the node; no training stops",
-		driverVersion, written(was.Version), written(is.Version))}
-}
-
-// resized says which nodes a pool loses because it has fewer nodes, or other zones.
-func resized(before, after Stack, name string, was, is Pool) []string {
+// lostNodes says which nodes a pool loses because it has fewer nodes, or other zones.
+func lostNodes(was, is Pool) []string {
 	if len(is.Zones) == 0 {
 		is.Zones = was.Zones // GKE has chosen them, and keeps them
 	}
-	path := is.Path.Child("nodes").String()
-	if !slices.Equal(was.Zones, is.Zones) {
-		path = is.Path.Child("zones").String()
-		if !slices.Equal(before.Zones, after.Zones) && slices.Equal(is.Zones, after.Zones) {
-			path = "persia:cluster.zones" // which the pool follows
-		}
-	}
-	var loses []string
-	most := "" // the loss of all zones together
+	var lost []string
+	had, has := was.perZone(), is.perZone()
 	for _, zone := range was.Zones {
-		had, has := was.perZone(), is.perZone()
-		switch stays := slices.Contains(is.Zones, zone); {
-		case !stays:
-			loses = append(loses, "all in "+zone)
-		case has > 0 && had == 0 && has*len(is.Zones) < was.Most:
-			most = "down to " + count(is.Nodes, "node") + ", which it chooses, if autoscaling has created more"
-		case has > 0 && has < had:
-			loses = append(loses, fmt.Sprintf("%d of %d in %s, which it chooses", had-has, had, zone))
+		if !slices.Contains(is.Zones, zone) {
+			lost = append(lost, "all in "+zone)
+		} else if has > 0 && has < had {
+			lost = append(lost, fmt.Sprintf("%d of %d in %s, which it chooses", had-has, had, zone))
 		}
 	}
-	if most != "" {
-		loses = append(loses, most)
+	if had == 0 && has > 0 && is.Nodes < was.Most {
+		lost = append(lost, fmt.Sprintf("down to %s, which it chooses, if autoscaling has created more", count(is.Nodes, "node")))
 	}
-	if len(loses) == 0 {
-		return nil
-	}
-	return []string{fmt.Sprintf("%s: GKE deletes nodes of the pool %s: %s%s", path, name, strings.Join(loses, ", "), before.onPool(after, name, 1))}
+	return lost
 }
 
 // perZone returns the number of nodes in each zone, or 0 if GKE chooses it.
 func (p Pool) perZone() int { return p.Nodes / max(1, len(p.Zones)) }
 
-// count returns a number and the noun that it counts.
-func count(number int, of string) string {
-	if number == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", number, of)
-}
-
-// minutes returns a duration without seconds, like 2h30m.
-func minutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
-
-// onPool describes the effects on the pods of a pool, if GKE recreates its nodes in some
-// rounds, or all of them at once if rounds is 0.
-func (s Stack) onPool(after Stack, pool string, rounds int) string {
+// onPool says what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them
+// at once if rounds is 0.
+func (u *update) onPool(pool string, rounds int) string {
 	var says strings.Builder
-	for _, name := range s.Running() {
-		job, is := s.Jobs[name], after.Jobs[name]
+	say := func(format string, args ...any) { fmt.Fprintf(&says, ". "+format, args...) }
+	for _, name := range u.before.Running() {
+		job, is := u.before.Jobs[name], u.after.Jobs[name]
 		if is.Replicas() == 0 {
 			continue // which the effects of the job say
 		}
-		if roles := s.rolesOn(job, pool); len(roles) > 0 {
-			fmt.Fprintf(&says, ". Pods of %s of the job %s %s there: ", strings.Join(roles, ", "), name, map[bool]string{false: "run", true: "may run"}[job.ByOperator])
-			switch {
-			case job.ByOperator:
-				says.WriteString("if the node of one goes, the job fails, because the operator creates no pod again")
-				if rounds > 0 {
-					says.WriteString("; GKE waits for them for up to an hour in each round")
-				}
-				fmt.Fprintf(&says, ". After your next change of the job, it trains %s", after.start(is))
-			case rounds > 0:
-				fmt.Fprintf(&says, "the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", count(rounds, "attempt"), after.start(is))
-			default:
-				fmt.Fprintf(&says, "the job does not train until all of its pods are ready on other nodes, and trains %s", after.start(is))
-			}
+		switch roles := u.before.rolesOn(job, pool); {
+		case roles == "":
+		case job.ByOperator:
+			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, because the operator creates no pod again", roles, name)
+		case rounds > 0:
+			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.after.start(is))
+		default:
+			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready on other nodes, and trains %s", roles, name, u.after.start(is))
 		}
-		if servers, has := s.NATS[job.nats()]; has && s.runsOn(servers.Pod, pool) {
-			fmt.Fprintf(&says, ". %s there: ", servers.run(name))
-			if rounds > 0 && servers.Size > 1 {
-				says.WriteString("GKE moves one at a time, its clients reconnect to another, and messages in transit are lost")
-			} else {
-				says.WriteString(after.withoutNATS(name, is))
-			}
+		if servers, has := u.before.NATS[job.nats()]; has && servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
+			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
 		}
 	}
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(s.PEDL)) {
-		if s.runsOn(s.PEDL[name].Pod.Spec, pool) {
-			parts = append(parts, name)
-		}
-	}
-	if len(parts) > 0 {
-		fmt.Fprintf(&says, ". Pods of %s of PEDL run there, and are away until they are ready on other nodes", strings.Join(parts, ", "))
-	}
-	for _, name := range parts {
-		if keepsNothing(s.PEDL[name]) {
-			says.WriteString(lostData(name))
+	for _, name := range slices.Sorted(maps.Keys(u.before.PEDL)) {
+		if role := u.before.PEDL[name]; u.before.runsOn(role.Pod, pool) {
+			say("The pods of %s of PEDL end there, and start on other nodes%s", name, lostData(name, role))
 		}
 	}
 	return says.String()
 }
 
-// rolesOn returns the roles of a job with pods on a pool.
-func (s Stack) rolesOn(job Job, pool string) []string {
+// rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with
+// GPUs are on any pool with GPUs, and the others on any without.
+func (s Stack) rolesOn(job Job, pool string) string {
 	var roles []string
-	for _, role := range slices.Sorted(maps.Keys(job.Roles)) {
-		of := job.Roles[role]
-		if of.Replicas > 0 && (job.ByOperator && s.admits(of, pool) || s.runsOn(of.Pod.Spec, pool)) {
-			roles = append(roles, role)
+	for _, name := range slices.Sorted(maps.Keys(job.Roles)) {
+		role := job.Roles[name]
+		_, wants := role.container().Resources.Limits[gcp.GPUResource]
+		may := job.ByOperator && wants == (s.Pools[pool].settings["gpu.type"] != "")
+		if role.Replicas > 0 && (may || s.runsOn(role.Pod, pool)) {
+			roles = append(roles, name)
 		}
 	}
-	return roles
+	return strings.Join(roles, ", ")
 }
 
 // runsOn reports whether pods run on a pool, as far as their node selector decides.
@@ -368,11 +247,4 @@ func (s Stack) runsOn(pod corev1.PodSpec, pool string) bool {
 		}
 	}
 	return len(pod.NodeSelector) > 0
-}
-
-// admits reports whether pods that PERSIA's operator creates, which name no node, can run on a
-// pool: pods without GPUs on a pool without GPUs, and pods with GPUs on a pool with GPUs.
-func (s Stack) admits(role Role, pool string) bool {
-	_, wants := role.container().Resources.Limits[gcp.GPUResource]
-	return wants == (s.Pools[pool].settings["gpu.type"] != "")
 }

@@ -63,10 +63,8 @@ type Cluster struct {
 	URL pulumi.StringOutput `pulumi:"url"`
 	// Broker is everything that clients need to know.
 	Broker Broker
-	// Object is the NatsCluster, and ReplacedBy are the paths in it whose change
-	// replaces it with all of its servers.
-	Object     any
-	ReplacedBy []string
+	// Object is the NatsCluster.
+	Object any
 	// Objects is the NatsCluster. It does not wait for the servers: clients that depend on it start
 	// beside them, and are deleted before them.
 	Objects []pulumi.CustomResource
@@ -77,7 +75,7 @@ type Cluster struct {
 // NewCluster registers a NatsCluster, and the policies that admit only its clients.
 func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	object := natsCluster(args)
-	cluster := &Cluster{Broker: brokerOf(args.NATS), Object: object, ReplacedBy: replacedBy}
+	cluster := &Cluster{Broker: brokerOf(args.NATS), Object: object}
 	if err := ctx.RegisterComponentResource("persia:nats:Cluster", name, cluster, opts...); err != nil {
 		return nil, err
 	}
@@ -93,7 +91,7 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 	}
 	servers, err := kube.Register(ctx, name, object, child, kube.RolloutTimeouts(args.NATS.Size),
 		// The name is taken until the old object is deleted.
-		pulumi.ReplaceOnChanges(replacedBy), pulumi.DeleteBeforeReplace(true))
+		pulumi.ReplaceOnChanges(ReplacedBy), pulumi.DeleteBeforeReplace(true))
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +114,10 @@ func natsCluster(args ClusterArgs) *kube.Custom[spec] {
 	}
 }
 
-// replacedBy are the paths in a NatsCluster whose change replaces it with all of its servers. The
+// ReplacedBy are the paths in a NatsCluster whose change replaces it with all of its servers. The
 // operator never changes a pod that it has created, except for its version, and nats-server refuses
 // to reload a configuration in which one of the last two has changed.
-var replacedBy = []string{
+var ReplacedBy = []string{
 	"spec.serverImage", "spec.pod", "spec.template", "spec.natsConfig.maxPending", "spec.lameDuckDurationSeconds",
 }
 

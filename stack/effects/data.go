@@ -1,0 +1,262 @@
+package effects
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/config/input"
+	"persia/gcp"
+	"persia/workload/pedl"
+)
+
+// volumes says which data is deleted or lost, and which no pod can see any more. Package storage refuses
+// volumes that have another storage.
+func (u *update) volumes() {
+	const path = "persia:storage"
+	for _, name := range slices.Sorted(maps.Keys(u.before.Volumes)) {
+		was := u.before.Volumes[name]
+		is, stays := u.after.Volumes[name]
+		at, replaced := storedFolder{was.Storage, was.Folder}, u.after.Replaced != nil
+		switch former := u.formerProject(); {
+		case u.deletes(was.Storage):
+			u.say(path, "the volume %s goes%s. To keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first", name, u.fate(at, ""))
+		case replaced && former != "" && strings.HasPrefix(was.Storage, "Filestore "):
+			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it", name, was.Storage, former)
+		case replaced && strings.HasPrefix(was.Storage, directory):
+			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.Storage)
+		case !stays && !slices.Contains(folders(u.after), at):
+			u.say(path, "the volume %s is no longer in the stack file%s", name, u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
+		case stays && !replaced && is.Folder == was.Folder && is.Options != was.Options:
+			if jobs := u.keep(was.Claim); len(jobs) > 0 {
+				u.say(path, "the volume %s has other mount options, and running pods of %s keep the old ones. To apply them, write suspend: true for the job, run `pulumi up`, remove suspend, and run it again", name, input.And(jobs))
+			}
+		}
+	}
+}
+
+// formerProject returns the project of a replaced cluster, or "" if it stays the same.
+func (u *update) formerProject() string {
+	if u.after.Replaced != nil {
+		for _, setting := range u.after.Replaced.Settings {
+			if setting.Path.String() == "persia:project" {
+				return setting.Was
+			}
+		}
+	}
+	return ""
+}
+
+// deletes reports whether a driver deletes storage, because a volume with the reclaimPolicy Delete goes.
+func (u *update) deletes(storage string) bool {
+	for name, was := range u.before.Volumes {
+		if was.Storage == storage && was.DeletesData && (u.after.Replaced != nil || u.after.Volumes[name].Storage != storage) {
+			return true
+		}
+	}
+	return false
+}
+
+// fate returns a sentence about data that stays, with its place, or says that the update deletes the data.
+func (u *update) fate(at storedFolder, stays string) string {
+	switch {
+	case at == (storedFolder{}):
+		return ""
+	case u.deletes(at.storage):
+		return fmt.Sprintf(". This deletes %s with all data, because the reclaimPolicy of its volume is Delete", at.storage)
+	default:
+		return ". " + fmt.Sprintf(stays, at)
+	}
+}
+
+// keep returns the running jobs with a pod that mounts a claim and that the update does not replace.
+func (u *update) keep(claim string) []string {
+	return slices.DeleteFunc(u.before.Running(), func(name string) bool {
+		was, is := u.before.Jobs[name], u.after.Jobs[name]
+		restarted := restarted(was, is)
+		for name, role := range is.Roles {
+			mounts := slices.ContainsFunc(role.Pod.Volumes, func(v corev1.Volume) bool {
+				return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
+			})
+			if mounts && role.Replicas > 0 && !slices.Contains(restarted, name) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// pedl says which pods of PEDL end, and what becomes of the data of its database.
+func (u *update) pedl() {
+	var restart, gone []string
+	var data strings.Builder
+	for _, name := range slices.Sorted(maps.Keys(u.before.PEDL)) {
+		was := u.before.PEDL[name]
+		is, stays := u.after.PEDL[name]
+		at := u.before.data(was)
+		switch {
+		case u.after.Replaced != nil || !stays:
+			gone = append(gone, name)
+		case u.restarts(was, is):
+			restart = append(restart, name)
+		default:
+			continue
+		}
+		data.WriteString(lostData(name, was))
+		switch {
+		case u.after.Replaced == nil && u.after.data(is) != at:
+			data.WriteString(u.fate(at, "The data of "+name+" stays in %s, which it no longer uses; to use it again, restore persia:pedl.postgresql"))
+		case u.after.Replaced != nil && strings.HasPrefix(at.storage, "the claim "):
+			fmt.Fprintf(&data, ". The data of %s does not move: its disk, of %s, stays in Google Cloud, and %s begins empty in the new cluster. To keep the data, copy it first with pg_dump", name, at, name)
+		}
+	}
+	var parts []string
+	if len(restart) > 0 {
+		parts = append(parts, "restarts the pods of "+strings.Join(restart, ", "))
+	}
+	if len(gone) > 0 {
+		parts = append(parts, "deletes the pods of "+strings.Join(gone, ", "))
+	}
+	if len(parts) > 0 {
+		u.say("persia:pedl", "this %s%s", strings.Join(parts, " and "), data.String())
+	}
+}
+
+// restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a
+// ConfigMap or a Secret that they mount does. Pulumi learns its version, which is an annotation of the
+// pods, only in the update.
+func (u *update) restarts(was, is Role) bool {
+	return was.Digest != is.Digest || slices.ContainsFunc(is.Pod.Volumes, func(volume corev1.Volume) bool {
+		of := ""
+		switch {
+		case volume.ConfigMap != nil:
+			of = "ConfigMap " + volume.ConfigMap.Name
+		case volume.Secret != nil:
+			of = "Secret " + volume.Secret.SecretName
+		}
+		files, known := u.after.files[of]
+		return known && !maps.Equal(u.before.files[of], files)
+	})
+}
+
+// data returns the directory with the data of a workload of PEDL, or "" if the data is lost with
+// the pod.
+func (s Stack) data(role Role) storedFolder {
+	for _, mount := range role.container().VolumeMounts {
+		if mount.Name == pedl.DataVolume {
+			return s.mounted(role, mount)
+		}
+	}
+	return storedFolder{}
+}
+
+// lostData says that the data of a workload is lost with its pod, if it is.
+func lostData(name string, role Role) string {
+	if role.volume(pedl.DataVolume).EmptyDir == nil {
+		return ""
+	}
+	return fmt.Sprintf(". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
+}
+
+// folders returns the directories that the volumes of a stack contain.
+func folders(s Stack) []storedFolder {
+	var all []storedFolder
+	for _, volume := range s.Volumes {
+		all = append(all, storedFolder{volume.Storage, volume.Folder})
+	}
+	return all
+}
+
+// directory begins the name of storage that goes with its node.
+const directory = "directory "
+
+// storageOf names the storage of a volume as the stack file's sources do.
+func storageOf(source corev1.PersistentVolumeSource) string {
+	switch {
+	case source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse:
+		return "gs://" + source.CSI.VolumeHandle
+	case source.CSI != nil:
+		if parts := strings.Split(source.CSI.VolumeHandle, "/"); len(parts) == 4 && parts[0] == "modeInstance" {
+			return "Filestore instance " + parts[2] + " in " + parts[1]
+		}
+		return source.CSI.VolumeHandle
+	case source.NFS != nil:
+		return "nfs://" + source.NFS.Server + source.NFS.Path
+	case source.HostPath != nil:
+		return directory + source.HostPath.Path + " of the node"
+	case source.ISCSI != nil:
+		return "iSCSI target " + source.ISCSI.IQN
+	case source.GCEPersistentDisk != nil:
+		return "disk " + source.GCEPersistentDisk.PDName
+	default:
+		return ""
+	}
+}
+
+// inPod names the storage of a pod's volume that has no claim. It is "" if the pod loses it.
+func inPod(source corev1.VolumeSource) string {
+	of := corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk}
+	if source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse {
+		of.CSI = &corev1.CSIPersistentVolumeSource{Driver: source.CSI.Driver, VolumeHandle: source.CSI.VolumeAttributes["bucketName"]}
+	}
+	return storageOf(of)
+}
+
+// storedFolder is a directory of a volume.
+type storedFolder struct {
+	// storage is a volume's storage, and folder a directory in it.
+	storage, folder string
+}
+
+func (f storedFolder) String() string {
+	if f.folder == "" {
+		return f.storage
+	}
+	return "folder " + f.folder + " of " + f.storage
+}
+
+// checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job
+// has no such folder, or if PERSIA's operator creates its pods.
+func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
+
+// stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
+func (s Stack) stored(job Job, variable string) storedFolder {
+	nnWorkers := job.nnWorkers()
+	root := nnWorkers.variable(variable)
+	var at storedFolder
+	longest := -1
+	for _, mount := range nnWorkers.container().VolumeMounts {
+		below, ok := strings.CutPrefix(root, path.Clean(mount.MountPath)+"/")
+		if !ok || len(mount.MountPath) <= longest {
+			continue
+		}
+		longest = len(mount.MountPath)
+		if at = s.mounted(nnWorkers, mount); at != (storedFolder{}) {
+			at.folder = path.Join(at.folder, below)
+		}
+	}
+	return at
+}
+
+// mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
+func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
+	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
+	volume := role.volume(mount.Name)
+	if volume.PersistentVolumeClaim == nil {
+		if at := inPod(volume.VolumeSource); at != "" {
+			return storedFolder{at, below}
+		}
+		return storedFolder{}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
+		if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
+			return storedFolder{of.Storage, path.Join(of.Folder, below)}
+		}
+	}
+	return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
+}

@@ -1,0 +1,386 @@
+package effects
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/config"
+	"persia/gcp"
+	"persia/infra/gke"
+	"persia/kube"
+	"persia/workload/nats"
+	"persia/workload/pedl"
+	"persia/workload/persia"
+	"persia/workload/persia/persiav1"
+	"persia/workload/queue"
+)
+
+// Stack has the jobs, volumes and node pools of a stack, before or after an update.
+type Stack struct {
+	// Jobs, Volumes, Pools, NATS clusters, and PEDL's workloads are by name.
+	Jobs    map[string]Job
+	Volumes map[string]Volume
+	Pools   map[string]Pool
+	NATS    map[string]NATS
+	PEDL    map[string]Role
+	// files are the files of PEDL's ConfigMaps and Secrets, by kind and name, as far as they are known.
+	files map[string]map[string]string
+	// Replaced is the cluster that gives way to the one of this stack, or nil.
+	Replaced *gke.Replacement
+}
+
+// Job is a training job.
+type Job struct {
+	// ByOperator is true if PERSIA's operator creates the pods.
+	ByOperator bool
+	// Together is true if any change replaces all pods at once.
+	Together bool
+	// Queue is the queue in which the job waits until there is room for it, or "".
+	Queue string
+	// Roles are the roles by the suffix of their pods, like nn-worker.
+	Roles map[string]Role
+}
+
+// Role is a role of a job, or a workload of PEDL.
+type Role struct {
+	Replicas int
+	Pod      corev1.PodSpec
+	// Digest changes with the pods.
+	Digest string
+}
+
+// Volume is a PersistentVolume.
+type Volume struct {
+	// Claim is the name of its claim.
+	Claim string
+	// Storage names the storage for people, and Folder the directory of it that pods see, or "".
+	Storage, Folder string
+	// Options are the mount options, as one text.
+	Options string
+	// DeletesData is true if the driver deletes the storage together with the claim.
+	DeletesData bool
+}
+
+// NATS is a NATS cluster.
+type NATS struct {
+	// Size is the number of servers, and Pool the node pool that they run on.
+	Size int
+	Pool string
+	// object is the NatsCluster, as JSON has it.
+	object any
+}
+
+// New returns an empty stack.
+func New() Stack {
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]Role{}, files: map[string]map[string]string{}}
+}
+
+// types are the types of the objects that [Stack.Add] takes, by their types in Pulumi.
+var types = map[tokens.Type]func() any{
+	"kubernetes:apps/v1:StatefulSet":      func() any { return &appsv1.StatefulSet{} },
+	"kubernetes:apps/v1:Deployment":       func() any { return &appsv1.Deployment{} },
+	"kubernetes:apps/v1:DaemonSet":        func() any { return &appsv1.DaemonSet{} },
+	"kubernetes:core/v1:PersistentVolume": func() any { return &corev1.PersistentVolume{} },
+	"kubernetes:core/v1:ConfigMap":        func() any { return &corev1.ConfigMap{} },
+	"kubernetes:core/v1:Secret":           func() any { return &corev1.Secret{} },
+	queue.JobSetToken:                     func() any { return &queue.JobSet{} },
+	"kubernetes:persia.com/v1:PersiaJob":  func() any { return &persiav1.PersiaJob{} },
+}
+
+const nodePoolType = "gcp:container/nodePool:NodePool"
+
+// Read reads the objects and node pools in the state of a stack. It omits those that it cannot
+// read.
+func Read(resources map[resource.URN]map[string]any) Stack {
+	stack := New()
+	for _, urn := range slices.Sorted(maps.Keys(resources)) {
+		outputs := resources[urn]
+		switch urn.Type() {
+		case nats.Token:
+			stack.AddNATS(outputs)
+		case nodePoolType:
+			stack.addPool(outputs)
+		default:
+			if empty, ok := types[urn.Type()]; ok {
+				object := empty()
+				text, err := json.Marshal(outputs)
+				if err == nil && json.Unmarshal(text, object) == nil {
+					stack.Add(object)
+				}
+			}
+		}
+	}
+	return stack
+}
+
+// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload, a
+// ConfigMap, or a Secret of PEDL.
+func (s Stack) Add(object any) {
+	switch object := object.(type) {
+	case *appsv1.Deployment:
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+	case *appsv1.DaemonSet:
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+	case *corev1.ConfigMap:
+		s.files["ConfigMap "+object.Name] = object.Data
+	case *corev1.Secret:
+		files := map[string]string{}
+		for name, content := range object.Data {
+			files[name] = string(content)
+		}
+		s.files["Secret "+object.Name] = files
+	case *appsv1.StatefulSet:
+		s.addPEDL(object.ObjectMeta, object.Spec.Template)
+		s.addRole(object)
+	case *queue.JobSet:
+		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[queue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations[kube.PodsAnnotation])}
+	case *persiav1.PersiaJob:
+		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec, object.Annotations[kube.PodsAnnotation])}
+	case *corev1.PersistentVolume:
+		s.Volumes[object.Name] = volumeOf(object.Spec)
+	}
+}
+
+// AddNATS adds a NatsCluster.
+func (s Stack) AddNATS(object any) {
+	object = plain(object)
+	size, _ := output(object, "spec.size").(float64)
+	s.NATS[text(output(object, "metadata.name"))] = NATS{
+		Size:   int(size),
+		Pool:   text(output(object, "spec.pod.nodeSelector", gcp.LabelNodePool)),
+		object: object,
+	}
+}
+
+// addPEDL adds a workload that is in a namespace of PEDL.
+func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
+	if meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName {
+		s.PEDL[meta.Name] = Role{Pod: pod.Spec, Digest: meta.Annotations[kube.PodsAnnotation]}
+	}
+}
+
+// addRole adds a StatefulSet to its job.
+func (s Stack) addRole(set *appsv1.StatefulSet) {
+	pod := set.Spec.Template
+	name, role := pod.Labels[persia.JobLabel], pod.Labels["app.kubernetes.io/name"]
+	if name == "" || len(pod.Spec.Containers) == 0 {
+		return // not of a job
+	}
+	replicas := 1
+	if set.Spec.Replicas != nil {
+		replicas = int(*set.Spec.Replicas)
+	}
+	if s.Jobs[name].Roles == nil {
+		s.Jobs[name] = Job{Roles: map[string]Role{}}
+	}
+	s.Jobs[name].Roles[role] = Role{replicas, pod.Spec, set.Annotations[kube.PodsAnnotation]}
+}
+
+// rolesOfSet returns the roles of a JobSet.
+func rolesOfSet(spec queue.JobSetSpec, digest string) map[string]Role {
+	roles := map[string]Role{}
+	for _, job := range spec.ReplicatedJobs {
+		replicas := 0
+		if job.Template.Spec.Completions != nil && (spec.Suspend == nil || !*spec.Suspend) {
+			replicas = int(*job.Template.Spec.Completions)
+		}
+		roles[job.Name] = Role{replicas, job.Template.Spec.Template.Spec, digest}
+	}
+	return roles
+}
+
+// rolesOf returns the roles of a PersiaJob, with one container each.
+func rolesOf(spec persiav1.PersiaJobSpec, digest string) map[string]Role {
+	all := map[string]*persiav1.Role{
+		config.KindEmbeddingParameterServer.Name: spec.EmbeddingParameterServer,
+		config.KindEmbeddingWorker.Name:          spec.EmbeddingWorker,
+		config.KindDataloader.Name:               spec.Dataloader,
+	}
+	if spec.NNWorker != nil {
+		all[config.KindNNWorker.Name] = &spec.NNWorker.Role
+	}
+	roles := map[string]Role{}
+	for name, role := range all {
+		if role == nil {
+			continue
+		}
+		container := corev1.Container{Env: slices.Concat(spec.Env, role.Env), VolumeMounts: role.VolumeMounts}
+		if role.Resources != nil {
+			container.Resources = *role.Resources
+		}
+		roles[name] = Role{int(role.Replicas), corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}, digest}
+	}
+	return roles
+}
+
+// volumeOf returns a PersistentVolume.
+func volumeOf(spec corev1.PersistentVolumeSpec) Volume {
+	volume := Volume{
+		Storage:     storageOf(spec.PersistentVolumeSource),
+		Options:     strings.Join(spec.MountOptions, ", "),
+		DeletesData: spec.CSI != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
+	}
+	if spec.ClaimRef != nil {
+		volume.Claim = spec.ClaimRef.Name
+	}
+	for _, option := range spec.MountOptions {
+		if folder, ok := strings.CutPrefix(strings.Replace(option, ":", "=", 1), "only-dir="); ok {
+			volume.Folder = strings.Trim(folder, "/")
+		}
+	}
+	return volume
+}
+
+// Engine returns what creates the pods of a job.
+func (j Job) Engine() config.Engine {
+	switch {
+	case j.ByOperator:
+		return config.EngineOperator
+	case j.Together:
+		return config.EngineJobSet
+	default:
+		return config.EngineStatefulSet
+	}
+}
+
+// Replicas returns how many replicas a job has.
+func (j Job) Replicas() int {
+	replicas := 0
+	for _, role := range j.Roles {
+		replicas += role.Replicas
+	}
+	return replicas
+}
+
+// Running returns the names of the jobs that have replicas.
+func (s Stack) Running() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Jobs)), func(name string) bool { return s.Jobs[name].Replicas() == 0 })
+}
+
+// nnWorkers returns the nn-workers of a job.
+func (j Job) nnWorkers() Role { return j.Roles[config.KindNNWorker.Name] }
+
+// nats returns the name of the NATS cluster of a job.
+func (j Job) nats() string {
+	for _, entry := range j.nnWorkers().container().Env {
+		if entry.Name != "PERSIA_NATS_URL" {
+			continue
+		}
+		if entry.ValueFrom != nil && entry.ValueFrom.SecretKeyRef != nil {
+			return strings.TrimSuffix(entry.ValueFrom.SecretKeyRef.Name, "-client")
+		}
+		_, host, _ := strings.Cut(entry.Value, "://")
+		name, _, _ := strings.Cut(host, ".")
+		return name
+	}
+	return ""
+}
+
+// container returns the container of a role.
+func (r Role) container() corev1.Container {
+	if len(r.Pod.Containers) == 0 {
+		return corev1.Container{}
+	}
+	return r.Pod.Containers[0]
+}
+
+// variable returns the value of an environment variable, or "".
+func (r Role) variable(name string) string {
+	for _, entry := range r.container().Env {
+		if entry.Name == name {
+			return entry.Value
+		}
+	}
+	return ""
+}
+
+// volume returns a volume of a role's pods.
+func (r Role) volume(name string) corev1.Volume {
+	for _, volume := range r.Pod.Volumes {
+		if volume.Name == name {
+			return volume
+		}
+	}
+	return corev1.Volume{}
+}
+
+// plain returns an object as JSON has it.
+func plain(object any) any {
+	var value any
+	if text, err := json.Marshal(object); err != nil || json.Unmarshal(text, &value) != nil {
+		return nil
+	}
+	return value
+}
+
+// output returns the value at a path, or nil. The keys below it may contain dots.
+func output(value any, path string, keys ...string) any {
+	for _, name := range append(strings.Split(path, "."), keys...) {
+		switch in := value.(type) {
+		case map[string]any:
+			value = in[name]
+		case []any:
+			if len(in) == 0 {
+				return nil
+			}
+			value = in[0]
+		default:
+			return nil
+		}
+	}
+	return value
+}
+
+// flat returns the values in an object by their paths, except defaults, which one of two objects may not name.
+func flat(object any) map[string]string {
+	all := map[string]string{}
+	var add func(path string, value any)
+	add = func(path string, value any) {
+		switch value := value.(type) {
+		case map[string]any:
+			for name, inner := range value {
+				add(path+"."+name, inner)
+			}
+		case []any:
+			for i, inner := range value {
+				add(fmt.Sprint(path, ".", i), inner)
+			}
+		default:
+			if said := text(value); said != "" {
+				all[path] = said
+			}
+		}
+	}
+	add("", object)
+	return all
+}
+
+// text returns a value in the form of a stack file, or "" for a default.
+func text(value any) string {
+	if number, is := value.(float64); is {
+		value = int64(number)
+	}
+	switch said := fmt.Sprint(value); said {
+	case "<nil>", "false", "0":
+		return ""
+	default:
+		return said
+	}
+}
+
+// written returns the value of a setting, or says that it has none.
+func written(value string) string {
+	if value == "" {
+		return "not set"
+	}
+	return value
+}
