@@ -28,7 +28,8 @@ export GOFLAGS := -trimpath
 SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help up train preview comment down status kubeconfig test e2e processes stacks nightly lint verify bench build preflight release recording sandbox toolchain toolchain-archive node-packages
+.PHONY: help up train preview comment status kubeconfig down preflight build test e2e processes stacks \
+	nightly lint verify bench toolchain toolchain-archive release recording node-packages sandbox
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,7 +39,7 @@ up: sandbox ## Create or update STACK in the sandbox.
 
 train: STACK = train
 train: STACKS = examples
-train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA's own processes on a real node.
+train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA itself on a real node.
 	@$(SANDBOX) train --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 preview: sandbox ## Show what `make up` would do.
@@ -47,19 +48,28 @@ preview: sandbox ## Show what `make up` would do.
 comment: sandbox ## Print the preview as a pull request comment.
 	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)'
 
-down: sandbox ## Destroy STACK and stop everything that `make up` started.
-	@$(SANDBOX) down --stack '$(STACK)' --stacks '$(STACKS)'
-
 status: sandbox ## Show the nodes, pods, and endpoints of STACK.
 	@$(SANDBOX) status --stack '$(STACK)' --stacks '$(STACKS)'
 
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack '$(STACK)' --stacks '$(STACKS)'
 
-test: ## Run the quick tests of the program. Nothing is installed, and no test waits for processes.
+down: sandbox ## Destroy STACK and stop everything that `make up` started.
+	@$(SANDBOX) down --stack '$(STACK)' --stacks '$(STACKS)'
+
+preflight: ## Check what `pulumi up` of STACK needs, with OFFLINE=1 off the network.
+	@go build -o bin/ ./cmd/persia
+	@bin/persia preflight --stack '$(STACK)' $(if $(OFFLINE),--offline)
+
+# Pulumi's language host compiles with cgo where there is a C compiler, which makes most packages others.
+build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
+	env -u CGO_ENABLED go build -o bin/program .
+	go build -o bin/ ./cmd/persia
+
+test: ## Run the program's quick tests, which install nothing.
 	$(TEST) -short -timeout 10m ./...
 
-e2e: toolchain node-packages ## Run the tests of processes, of the sandbox, and of whole stacks, which log to .sandbox/e2e.log.
+e2e: toolchain node-packages ## Run the tests of processes and whole stacks, with .sandbox/e2e.log.
 	@$(MAKE) --no-print-directory stacks
 	@$(MAKE) --no-print-directory processes
 
@@ -72,7 +82,7 @@ stacks:
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
-nightly: toolchain ## Run the long forms of the tests of whole stacks, with a random SEED. RUN chooses tests. They log to .sandbox/nightly.log.
+nightly: toolchain ## Run the long tests, or only RUN, with SEED and .sandbox/nightly.log.
 	@cd sandbox && $(TEST) -count=1 -timeout 4h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) 2>&1 | \
 		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +DONE' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/nightly.log; exit 1; }
@@ -90,7 +100,7 @@ $(LINTERS): scripts/linters.txt
 	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $<
 	@touch $@
 
-verify: ## Write all generated files again, and fail if git then sees a difference.
+verify: ## Generate all files again, and fail if git sees a difference.
 	go mod tidy && cd sandbox && go mod tidy
 	for module in jobset kueue; do go -C sandbox/toolchain/$$module mod download sigs.k8s.io/$$module || exit 1; done
 	go generate ./...
@@ -98,32 +108,23 @@ verify: ## Write all generated files again, and fail if git then sees a differen
 	$(TEST) ./tests ./workload/nats ./workload/pedl -update
 	git diff --exit-code
 
-bench: toolchain ## Benchmark up of prod and of 10 jobs against kubectl, the program alone, and the coordinator.
+bench: toolchain ## Benchmark up against kubectl, the program, and the coordinator.
 	go test -vet=off -run '^$$' -bench Program ./tests
 	go test -vet=off -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
 	cd sandbox && go test -vet=off -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
 
-# Pulumi's language host compiles with cgo where there is a C compiler, which makes most packages others.
-build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
-	env -u CGO_ENABLED go build -o bin/program .
-	go build -o bin/ ./cmd/persia
-
-release: ## Compile the program for all platforms into dist/. Set VERSION, for example VERSION=v1.2.3.
-	scripts/release.sh $(VERSION)
-
-recording: sandbox ## Record the tour of the sandbox as an animated picture, docs/start/sandbox.svg.
-	@scripts/recording.sh
-
-preflight: ## Check what `pulumi up` of STACK needs. OFFLINE=1 skips all network checks.
-	@go build -o bin/ ./cmd/persia
-	@bin/persia preflight --stack '$(STACK)' $(if $(OFFLINE),--offline)
-
 toolchain: sandbox ## Compile the programs that the sandbox runs.
 	@$(SANDBOX) toolchain $(ARCHIVE)
 
-toolchain-archive: sandbox ## Compile them and the sandbox into dist/persia-toolchain.tar.gz, and record their checksums.
+toolchain-archive: sandbox ## Pack them and the sandbox into dist/, and record their checksums.
 	@scripts/record-sandbox.sh .sandbox/archived/sandbox
 	@$(SANDBOX) archive
+
+release: ## Compile the program for all platforms into dist/, as VERSION=v1.2.3.
+	scripts/release.sh $(VERSION)
+
+recording: sandbox ## Record the tour of the sandbox, docs/start/sandbox.svg.
+	@scripts/recording.sh
 
 # Installs the system packages that a real node needs. On systems other than Debian and
 # Ubuntu, and for users other than root, the sandbox reports what is missing.

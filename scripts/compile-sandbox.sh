@@ -20,8 +20,9 @@ stamp=$(dirname "$binary")/.$(basename "$binary").made
 environment=$(go env GOVERSION GOROOT GOOS GOARCH GOFLAGS GOWORK GOEXPERIMENT CGO_ENABLED)
 
 changed() {
-	# What nothing is compiled from is left out.
-	find . \( -path ./.git -o -path ./.sandbox -o -path ./bin -o -path ./dist -o -path ./docs \) -prune -o \
+	# Nothing is compiled from these.
+	find . \( -path './.*' -o -path ./bin -o -path ./dist -o -path ./docs -o -path ./examples -o -path ./tests \
+		-o -name '*.md' -o -name '*_test.go' -o -path './Pulumi.*yaml' \) -prune -o \
 		! -path . -cnewer "$stamp" -print -quit
 }
 

@@ -1,29 +1,58 @@
 package main
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
-// TestRealNodeIsAsked: the default of `train` is no other command's.
-func TestRealNodeIsAsked(t *testing.T) {
-	cases := map[string]struct {
-		args []string
-		want string
-	}{
-		"up":                  {[]string{"up"}, ""},
-		"up with a real node": {[]string{"up", "--real-node", "gpu"}, "gpu"},
-		"preview":             {[]string{"preview"}, ""},
+// TestCompileSandbox runs scripts/compile-sandbox.sh, by which each target of make begins, with a compiler that
+// only makes the file.
+func TestCompileSandbox(t *testing.T) {
+	root := t.TempDir()
+	script, err := os.ReadFile("../../../scripts/compile-sandbox.sh")
+	require.NoError(t, err)
+	write := func(name, text string) {
+		path := filepath.Join(root, name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
 	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			var f flags
-			found, rest, err := command(&f).Find(test.args)
-			require.NoError(t, err)
-			require.NoError(t, found.ParseFlags(rest))
-			assert.Equal(t, test.want, f.real.Pool)
-		})
+	write("scripts/compile-sandbox.sh", string(script))
+	write(".bin/go", "#!/bin/sh\n[ \"$1\" = env ] || echo '#!/bin/sh' > .sandbox/bin/sandbox && chmod +x .sandbox/bin/sandbox 2> /dev/null; true\n")
+	t.Setenv("PATH", filepath.Join(root, ".bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
+	binary, stamp := filepath.Join(root, ".sandbox/bin/sandbox"), filepath.Join(root, ".sandbox/bin/.sandbox.made")
+	compiles := func() bool {
+		_ = os.WriteFile(binary, []byte("old"), 0o755)
+		output, err := exec.Command(filepath.Join(root, "scripts/compile-sandbox.sh"), ".sandbox/bin/sandbox").CombinedOutput()
+		require.NoError(t, err, string(output))
+		text, err := os.ReadFile(binary)
+		require.NoError(t, err)
+		return string(text) != "old"
+	}
+	for _, step := range []struct {
+		file string
+		want bool
+	}{
+		{"stack/deploy.go", true}, {"Pulumi.dev.yaml", false}, {"examples/Pulumi.train.yaml", false}, {"docs/a.md", false},
+		{"sandbox/a_test.go", false}, {"gcp/catalogue.yaml", true}, {"sandbox/go.sum", true},
+	} {
+		write(step.file, "") // a new file changes its folder
+		require.Eventually(t, func() bool { return !compiles() }, testkit.Patience, time.Millisecond, "before %s", step.file)
+		made, err := os.Stat(stamp)
+		require.NoError(t, err)
+		// The file system's clock may not have moved since.
+		require.Eventually(t, func() bool {
+			write(step.file, "a")
+			changed, err := os.Stat(filepath.Join(root, step.file))
+			return err == nil && changed.ModTime().After(made.ModTime())
+		}, testkit.Patience, time.Millisecond)
+		assert.Equal(t, step.want, compiles(), step.file)
 	}
 }
