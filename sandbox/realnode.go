@@ -99,37 +99,29 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	return process.Background(dir).Start(ctx, program)
 }
 
-// nodeProgram returns the program that runs the real node. Other options or images make another
-// program.
+// nodeProgram returns the program that runs the real node. Other options or images make another program: a
+// machine reads both only when it starts. The archives, of gigabytes, are told apart by their sizes and times.
 func nodeProgram(executable string, options node.Options) (process.Program, error) {
-	file := filepath.Join(options.Dir, "options.json")
-	if err := options.Write(file); err != nil {
+	text, err := json.Marshal(options)
+	if err != nil {
 		return process.Program{}, err
 	}
-	inputs, err := nodeInputs(options)
-	return process.Program{Executable: executable, Args: []string{"node", "--options", file}, Inputs: inputs}, err
-}
-
-// nodeInputs differ where the options or the archives of the images do. A machine reads
-// both only when it starts. The archives, of gigabytes, are told apart by their
-// sizes and times.
-func nodeInputs(o node.Options) (string, error) {
-	inputs := fmt.Sprintln(o)
-	if o.Images == "" {
-		return inputs, nil
+	program := process.Program{Executable: executable, Args: []string{"node", "--options", string(text)}}
+	if options.Images == "" {
+		return program, nil
 	}
-	archives, err := filepath.Glob(filepath.Join(o.Images, "*.tar"))
+	archives, err := filepath.Glob(filepath.Join(options.Images, "*.tar"))
 	if err != nil {
-		return "", err
+		return program, err
 	}
 	for _, archive := range archives {
 		info, err := os.Stat(archive)
 		if err != nil {
-			return "", err
+			return program, err
 		}
-		inputs += fmt.Sprintln(archive, info.Size(), info.ModTime().UnixNano())
+		program.Inputs += fmt.Sprintln(archive, info.Size(), info.ModTime().UnixNano())
 	}
-	return inputs, nil
+	return program, nil
 }
 
 // stopNode ends the real node and removes what the kernel keeps of it.
@@ -143,11 +135,11 @@ func stopNode(ctx context.Context, dir string) error {
 	return node.CleanUp(dir)
 }
 
-// RunNode runs the real node of the options in a file, until ctx ends.
-func RunNode(ctx context.Context, optionsFile string) error {
-	options, err := node.Read(optionsFile)
-	if err != nil {
-		return err
+// RunNode runs the real node of options as JSON, until ctx ends.
+func RunNode(ctx context.Context, text string) error {
+	var options node.Options
+	if err := json.Unmarshal([]byte(text), &options); err != nil {
+		return fmt.Errorf("options of the real node: %w", err)
 	}
 	return node.Run(ctx, options, nodeLogger())
 }

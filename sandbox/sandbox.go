@@ -18,7 +18,6 @@ import (
 
 	"persia/config/input"
 	"persia/sandbox/controlplane"
-	"persia/sandbox/node"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -183,7 +182,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 		return err
 	}
 	err := s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent", "--dir", s.path("agent"),
-		"--kubeconfig", s.Kubeconfig(), "--tools", string(s.options.Tools), "--proxy", s.cluster.Proxy(), "--node-tunnel", node.Tunnel(s.path("node"))}})
+		"--kubeconfig", s.Kubeconfig(), "--tools", string(s.options.Tools), "--proxy", s.cluster.Proxy()}})
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,9 @@
 package sandbox
 
 import (
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,10 +27,12 @@ func TestPrintEnded(t *testing.T) {
 		"a real node that was one": {running: []string{"agent"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			sleep := filepath.Join(t.TempDir(), "sleep")
+			require.NoError(t, os.Symlink("/bin/sleep", sleep))
 			s := &Sandbox{folder: folder{t.TempDir(), "dev"}, options: Options{Stack: "dev"}, real: RealNode{Pool: c.pool}}
-			for _, program := range c.running {
+			for i, program := range c.running {
 				dir := s.path(program)
-				require.NoError(t, process.Background(dir).Start(t.Context(), process.Program{Executable: "/bin/sleep", Args: []string{"300"}}))
+				require.NoError(t, process.Background(dir).Start(t.Context(), process.Program{Executable: sleep, Args: []string{"300", strconv.Itoa(i)}}))
 				t.Cleanup(func() { assert.NoError(t, process.Background(dir).Stop(t.Context())) })
 			}
 			var out, want strings.Builder

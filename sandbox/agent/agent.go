@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"persia/sandbox/node"
+	"persia/sandbox/toolchain"
 )
 
 const (
@@ -34,15 +35,13 @@ type Options struct {
 	// Config is an administrator's access to the cluster, to watch pods and to
 	// request tokens.
 	Config *rest.Config
-	// Dir keeps the programs' credentials and their output, NAMESPACE_POD_CONTAINER.log, in folders of these
-	// names, and is their working directory.
+	// Dir keeps the programs' credentials and their output, NAMESPACE_POD_CONTAINER.log, in the folders
+	// credentials and logs, and is their working directory.
 	Dir string
-	// Programs are keyed by image repository, as in natsio/nats-operator.
-	Programs map[string]Program
+	// Tools are the compiled programs.
+	Tools toolchain.Tools
 	// Proxy is the socket on which the API server asks for connections, or "".
 	Proxy string
-	// NodeTunnel is the socket at which the real node connects to its pods, or "".
-	NodeTunnel string
 	// Logger logs the agent's actions.
 	Logger *slog.Logger
 }
@@ -56,7 +55,7 @@ func Run(ctx context.Context, options Options) error {
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	a := &agent{options: options, client: client, resync: resync}
+	a := &agent{options: options, programs: programs(options.Tools), client: client, resync: resync}
 	if err := a.run(ctx); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
@@ -71,14 +70,17 @@ type container struct {
 
 type agent struct {
 	options Options
-	client  kubernetes.Interface
+	// programs are keyed by image repository, as in natsio/nats-operator.
+	programs map[string]program
+	client   kubernetes.Interface
 	// resync is the time after which all pods are looked at again.
 	resync time.Duration
-	// started ends the programs that are kept running. It also holds the
-	// containers whose program cannot be run, for them not to be tried again.
-	started  map[container]context.CancelFunc
-	programs sync.WaitGroup
-	served   served
+	// started ends the programs that are kept running.
+	started map[container]context.CancelFunc
+	running sync.WaitGroup
+	// served are the ports of loopback on which programs listen for the ports of their pods: a
+	// map[int32]int by the UID of a pod.
+	served sync.Map
 }
 
 func (a *agent) run(ctx context.Context) error {
@@ -119,7 +121,7 @@ func (a *agent) run(ctx context.Context) error {
 	<-ctx.Done()
 	// No handler is called after this.
 	factory.Shutdown()
-	a.programs.Wait()
+	a.running.Wait()
 	a.options.Logger.Info("agent stopped")
 	return nil
 }
@@ -131,7 +133,7 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 		return
 	}
 	for _, spec := range pod.Spec.Containers {
-		program, known := a.options.Programs[repository(spec.Image)]
+		program, known := a.programs[repository(spec.Image)]
 		key := container{pod.UID, spec.Name}
 		if _, started := a.started[key]; started || !known {
 			continue
@@ -145,7 +147,7 @@ func (a *agent) sync(ctx context.Context, pod *corev1.Pod) {
 			options: a.options, client: a.client, pod: pod, container: spec, program: program, served: &a.served,
 			logger: a.options.Logger.With("pod", pod.Namespace+"/"+pod.Name, "container", spec.Name),
 		}
-		a.programs.Go(func() { runner.run(ctx) })
+		a.running.Go(func() { runner.run(ctx) })
 	}
 }
 

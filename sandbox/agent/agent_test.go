@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -44,11 +43,11 @@ type testAgent struct {
 	ended  chan error
 }
 
-func startAgent(t *testing.T, program string, prepare ...func(*fake.Clientset)) *testAgent {
+func startAgent(t *testing.T, text string, prepare ...func(*fake.Clientset)) *testAgent {
 	t.Helper()
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "program")
-	require.NoError(t, os.WriteFile(binary, []byte(program), 0o755))
+	require.NoError(t, os.WriteFile(binary, []byte(text), 0o755))
 	client := fake.NewClientset()
 	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		request := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest).DeepCopy()
@@ -69,13 +68,12 @@ func startAgent(t *testing.T, program string, prepare ...func(*fake.Clientset)) 
 		return true, pods, err
 	})
 	// The shortest that there is.
-	a := &agent{client: client, resync: time.Second, options: Options{
+	a := &agent{client: client, resync: time.Second, programs: map[string]program{
+		"tested": {binary: binary, args: []string{"--kubeconfig=$(KUBECONFIG)"}},
+	}, options: Options{
 		Config: &rest.Config{Host: "https://127.0.0.1:1", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("authority")}},
 		Dir:    dir,
-		Programs: map[string]Program{
-			"tested": {Binary: binary, Args: []string{"--kubeconfig=$(KUBECONFIG)"}},
-		},
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Logger: slog.New(slog.DiscardHandler),
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	test := &testAgent{client: client, dir: dir, cancel: cancel, ended: make(chan error, 1)}
@@ -147,9 +145,8 @@ func TestAProgramRunsAsLongAsItsPod(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "https://127.0.0.1:1", config.Host)
 	assert.Equal(t, "authority", string(config.CAData))
-	token, err := os.ReadFile(config.BearerTokenFile)
-	require.NoError(t, err)
-	assert.Equal(t, "token of p", string(token))
+	assert.Equal(t, "token of p", config.BearerToken)
+	assertFile(t, filepath.Join(filepath.Dir(kubeconfig), "token"), "token of p")
 
 	require.NoError(t, a.client.CoreV1().Pods("n").Delete(t.Context(), "p", metav1.DeleteOptions{}))
 	a.awaitLog(t, "p", "asked to end", 1)
@@ -180,7 +177,7 @@ func TestAProgramThatEndsIsStartedAgain(t *testing.T) {
 	a := startAgent(t, "#!/bin/sh\necho started\nexit 3\n")
 	a.create(t, boundPod("p"))
 	a.awaitLog(t, "p", "started\n", 2)
-	assert.Contains(t, a.log("p"), "program ended, restarting it in 1s (restart 1): exit status 3")
+	assert.Contains(t, a.log("p"), "program ended, restarting it in 1s: exit status 3")
 }
 
 func TestWhatIsRun(t *testing.T) {
@@ -203,41 +200,10 @@ func TestWhatIsRun(t *testing.T) {
 
 	// Pods are seen in the order of their creation.
 	a.awaitLog(t, "last", "pid", 1)
-	a.awaitLog(t, "refused", "cannot run the program: container c: env A: fieldRef status.podIP", 1)
+	a.awaitLog(t, "refused", "container c: env A: fieldRef status.podIP", 1)
 	for name := range tests {
 		assert.Empty(t, a.log(name), name)
 	}
-}
-
-func TestTheTokenIsRenewed(t *testing.T) {
-	dir := t.TempDir()
-	client := fake.NewClientset()
-	answers := make(chan time.Duration, 3)
-	answers <- 0
-	answers <- 0
-	answers <- time.Hour
-	client.PrependReactor("create", "serviceaccounts", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		request := action.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenRequest).DeepCopy()
-		lifetime := <-answers
-		request.Status.Token = lifetime.String()
-		request.Status.ExpirationTimestamp = metav1.NewTime(time.Now().Add(lifetime))
-		return true, request, nil
-	})
-	c := &credentials{client: client, pod: boundPod("p"), dir: dir}
-	renew, err := c.writeToken(t.Context())
-	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		c.keep(ctx, renew, func(err error) { t.Error(err) })
-	}()
-	assert.Eventually(t, func() bool {
-		token, err := os.ReadFile(c.tokenFile())
-		return err == nil && string(token) == "1h0m0s"
-	}, testkit.Patience, 10*time.Millisecond)
-	cancel()
-	<-done
 }
 
 func TestPodsOfARealNodeAreItsOwn(t *testing.T) {

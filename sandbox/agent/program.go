@@ -1,115 +1,77 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
-	"net"
+	"os/exec"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"persia/sandbox/toolchain"
 )
 
-// Program is the local program of a container image.
-type Program struct {
-	// Binary is the absolute path of the executable.
-	Binary string
-	// Args come before the container's own. They may refer to the variables
-	// $(KUBECONFIG), a kubeconfig of the pod's service account, $(POD_NAME), $(POD_NAMESPACE),
-	// and $(DIR), a folder of the container.
-	Args []string
-	// Serves says that the program listens on ports of loopback for the ports of its container,
-	// in arguments $(PORT_N) for N. Its pod is ready when its readiness probe succeeds.
-	Serves bool
-	// Adapt, if it is not nil, changes a mounted ConfigMap's file to what holds on this machine.
-	Adapt func(file []byte, at host) ([]byte, error)
+// program is the local program of a container image.
+type program struct {
+	// binary is the absolute path of the executable.
+	binary string
+	// args come before the container's own. They may refer to the variables $(KUBECONFIG), a kubeconfig
+	// of the pod's service account, $(POD_NAME), and $(POD_NAMESPACE).
+	args []string
+	// serves says that the program is one of Kubernetes' controllers with webhooks: its settings say
+	// where it listens, and its pod is ready when its readiness probe succeeds.
+	serves bool
 }
 
-// NATSOperatorRepository is the image repository of the NATS operator.
-const NATSOperatorRepository = "natsio/nats-operator"
-
-// NATSOperator returns the NATS operator, run from outside the cluster. Its health
-// and metrics server, which nothing asks here, gets any free port on loopback;
-// by default it listens on every interface.
-func NATSOperator(binary string) Program {
-	return Program{
-		Binary: binary,
-		Args: []string{
-			"--debug-kube-config-path=$(KUBECONFIG)",
-			"--debug-pod-name=$(POD_NAME)",
-			"--listen-addr=127.0.0.1:0",
-		},
+// programs returns the programs that run outside of the cluster, by their image repositories.
+func programs(tools toolchain.Tools) map[string]program {
+	// Stacks without jobs on pools with queued provisioning need no Python.
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		python = "python3"
+	}
+	return map[string]program{
+		// Nothing asks its health and metrics server here, which by default listens on every interface.
+		"natsio/nats-operator": {binary: tools.Path("nats-operator"),
+			args: []string{"--debug-kube-config-path=$(KUBECONFIG)", "--debug-pod-name=$(POD_NAME)", "--listen-addr=127.0.0.1:0"}},
+		"registry.k8s.io/jobset/jobset": {binary: tools.Path("jobset-controller"), serves: true,
+			args: []string{"--kubeconfig=$(KUBECONFIG)", "--namespace=$(POD_NAMESPACE)"}},
+		"registry.k8s.io/kueue/kueue": {binary: tools.Path("kueue"), serves: true, args: []string{"--kubeconfig=$(KUBECONFIG)"}},
+		// A script of a ConfigMap.
+		"python": {binary: python},
 	}
 }
 
-// JobSetRepository is the image repository of the JobSet controller.
-const JobSetRepository = "registry.k8s.io/jobset/jobset"
+const (
+	// healthPort and webhookPort are the ports of a controller's container.
+	healthPort, webhookPort = 8081, 10250
+	// certificateFolder is where a controller finds its certificate if its settings do not say.
+	certificateFolder = "/tmp/k8s-webhook-server/serving-certs"
+)
 
-// JobSet returns the JobSet controller, run from outside the cluster.
-func JobSet(binary string) Program {
-	return Program{
-		Binary: binary,
-		Args: []string{
-			"--kubeconfig=$(KUBECONFIG)", "--namespace=$(POD_NAMESPACE)", "--certificates=$(DIR)/certificate",
-			"--port=$(PORT_10250)", "--health-port=$(PORT_8081)",
-		},
-		Serves: true,
-	}
-}
-
-// KueueRepository is the image repository of Kueue.
-const KueueRepository = "registry.k8s.io/kueue/kueue"
-
-// Kueue is Kueue, run from outside the cluster.
-func Kueue(binary string) Program {
-	return Program{Binary: binary, Args: []string{"--kubeconfig=$(KUBECONFIG)"}, Serves: true, Adapt: adaptKueue}
-}
-
-// PythonRepository is the image repository of Python.
-const PythonRepository = "python"
-
-// Python runs a script of a ConfigMap.
-func Python(binary string) Program { return Program{Binary: binary} }
-
-// adaptKueue changes the addresses and folders of Kueue's configuration, for which it has no
-// arguments.
-func adaptKueue(file []byte, at host) ([]byte, error) {
-	var config struct {
-		Health struct {
-			HealthProbeBindAddress string `json:"healthProbeBindAddress"`
-		} `json:"health"`
-		Webhook struct {
-			Port    int32  `json:"port"`
-			CertDir string `json:"certDir"`
-		} `json:"webhook"`
-	}
+// listenHere changes the addresses and folders in a controller's settings to this machine's.
+func listenHere(settings []byte, at host) ([]byte, error) {
 	all := map[string]any{}
-	if err := errors.Join(yaml.Unmarshal(file, &config), yaml.Unmarshal(file, &all)); err != nil {
+	if err := yaml.Unmarshal(settings, &all); err != nil {
 		return nil, err
 	}
-	_, port, err := net.SplitHostPort(config.Health.HealthProbeBindAddress)
-	if err != nil {
-		return nil, err
+	folder := certificateFolder
+	if webhook, ok := all["webhook"].(map[string]any); ok && webhook["certDir"] != nil {
+		folder = fmt.Sprint(webhook["certDir"])
 	}
-	health, err := strconv.ParseInt(port, 10, 32)
-	if err != nil {
-		return nil, err
-	}
-	all["health"] = map[string]any{"healthProbeBindAddress": fmt.Sprintf("127.0.0.1:%d", at.ports[int32(health)])}
-	all["webhook"] = map[string]any{
-		"host": "127.0.0.1", "port": at.ports[config.Webhook.Port], "certDir": at.mounts[config.Webhook.CertDir],
-	}
+	all["health"] = map[string]any{"healthProbeBindAddress": fmt.Sprintf("127.0.0.1:%d", at.ports[healthPort])}
+	all["webhook"] = map[string]any{"host": "127.0.0.1", "port": at.ports[webhookPort], "certDir": at.mounts[folder]}
 	return yaml.Marshal(all)
 }
 
 // arguments returns the program's own arguments followed by the container's.
-func (p Program) arguments(pod *corev1.Pod, container corev1.Container, env []string, at host) []string {
+func (p program) arguments(pod *corev1.Pod, container corev1.Container, env []string, at host) []string {
+	variables := []string{"KUBECONFIG=" + at.kubeconfig, "POD_NAME=" + pod.Name, "POD_NAMESPACE=" + pod.Namespace}
 	var args []string
-	for _, arg := range p.Args {
-		args = append(args, expand(arg, at.variables(pod)))
+	for _, arg := range p.args {
+		args = append(args, expand(arg, variables))
 	}
 	own := append(append([]string{}, container.Command...), container.Args...)
 	// Where the image has no entrypoint, the first names the executable.
@@ -124,19 +86,11 @@ func (p Program) arguments(pod *corev1.Pod, container corev1.Container, env []st
 
 // host is this machine as a container's program sees it.
 type host struct {
-	dir, kubeconfig string
+	kubeconfig string
 	// ports are the ports of loopback for the container's.
 	ports map[int32]int
 	// mounts are the folders for the paths at which the container has ConfigMaps and Secrets.
 	mounts map[string]string
-}
-
-func (h host) variables(pod *corev1.Pod) []string {
-	variables := []string{"KUBECONFIG=" + h.kubeconfig, "POD_NAME=" + pod.Name, "POD_NAMESPACE=" + pod.Namespace, "DIR=" + h.dir}
-	for of, port := range h.ports {
-		variables = append(variables, fmt.Sprintf("PORT_%d=%d", of, port))
-	}
-	return variables
 }
 
 // local replaces the paths of ConfigMaps in an argument.
@@ -167,9 +121,4 @@ func repository(image string) string {
 		return registry + "/" + path
 	}
 	return strings.TrimPrefix(path, "library/")
-}
-
-// logName returns the file that keeps the output of a container's program.
-func logName(pod *corev1.Pod, container string) string {
-	return fmt.Sprintf("%s_%s_%s.log", pod.Namespace, pod.Name, container)
 }

@@ -32,7 +32,7 @@ func TestRepository(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	program := Program{Args: []string{"--config=$(KUBECONFIG)", "--pod=$(POD_NAME)"}}
+	program := program{args: []string{"--config=$(KUBECONFIG)", "--pod=$(POD_NAME)"}}
 	own := []string{"--config=/kubeconfig", "--pod=p"}
 	tests := map[string]struct {
 		command, args []string

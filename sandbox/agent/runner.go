@@ -3,11 +3,13 @@ package agent
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
@@ -29,82 +31,23 @@ type runner struct {
 	client    kubernetes.Interface
 	pod       *corev1.Pod
 	container corev1.Container
-	program   Program
-	served    *served
+	program   program
+	served    *sync.Map
 	logger    *slog.Logger
 }
 
-// run returns when ctx has ended and the program too.
+// run runs the program, again and again, until ctx ends.
 func (r *runner) run(ctx context.Context) {
-	output, err := os.OpenFile(filepath.Join(r.options.logs(), logName(r.pod, r.container.Name)), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
+	name := fmt.Sprintf("%s_%s_%s.log", r.pod.Namespace, r.pod.Name, r.container.Name)
+	output, err := os.OpenFile(filepath.Join(r.options.logs(), name), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {
 		r.logger.Error("cannot run the program", "error", err)
 		return
 	}
 	defer func() { _ = output.Close() }()
-	// The program's own log says it too, because a user who misses the program looks there first.
-	report := func(message string, err error) {
-		r.logger.Error(message, "error", err)
-		fmt.Fprintf(output, "agent: %s %s: %v\n", time.Now().Format(time.RFC3339), message, err)
-	}
-
-	env, err := environment(r.pod, r.container)
-	if err != nil {
-		// It is as wrong the next time.
-		report("cannot run the program", err)
-		return
-	}
-	credentials := &credentials{client: r.client, pod: r.pod, dir: filepath.Join(r.options.credentials(), string(r.pod.UID), r.container.Name)}
-	defer func() { _ = os.RemoveAll(credentials.dir) }()
-	if err := credentials.writeKubeconfig(r.options.Config); err != nil {
-		report("cannot run the program", err)
-		return
-	}
-	// It cannot start the program without a token.
-	var renew time.Time
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
-		if renew, err = credentials.writeToken(ctx); err == nil {
-			break
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		report("waiting for a token", err)
-		if !sleep(ctx, backoff) {
-			return
-		}
-	}
-	at := host{dir: credentials.dir, kubeconfig: credentials.kubeconfig(), mounts: r.folders(credentials.dir)}
-	at.mounts[accountFolder] = credentials.dir
-	if r.program.Serves {
-		if at.ports, err = r.served.take(r.pod, r.container); err != nil {
-			report("cannot run the program", err)
-			return
-		}
-		defer r.served.release(r.pod)
-	}
-	if err := r.mount(ctx, at); err != nil {
-		report("cannot run the program", err)
-		return
-	}
-	go r.keepMounted(ctx, at, func(err error) { report("cannot mount files", err) })
-	if r.program.Serves {
-		go r.probe(ctx, at.ports, func(err error) { report("cannot say whether the program is ready", err) })
-	}
-	env = append(env, apiServerEnv(r.options.Config.Host)...)
-	args := r.program.arguments(r.pod, r.container, env, at)
-	keepCtx, stopKeeping := context.WithCancel(ctx)
-	kept := make(chan struct{})
-	go func() {
-		defer close(kept)
-		credentials.keep(keepCtx, renew, func(err error) { report("cannot renew the token", err) })
-	}()
-	defer func() { stopKeeping(); <-kept }()
-
-	backoff := firstBackoff
-	for restarts := 1; ; restarts++ {
 		started := time.Now()
-		err := r.execute(ctx, args, env, output)
+		err := r.runOnce(ctx, output)
 		if ctx.Err() != nil {
 			r.logger.Info("program was stopped with its pod or the agent", "state", fmt.Sprint(err))
 			return
@@ -112,12 +55,54 @@ func (r *runner) run(ctx context.Context) {
 		if time.Since(started) > steady {
 			backoff = firstBackoff
 		}
-		report(fmt.Sprintf("program ended, restarting it in %s (restart %d)", backoff, restarts), err)
-		if !sleep(ctx, backoff) {
+		r.report(output, fmt.Sprintf("program ended, restarting it in %s", backoff), err)
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(backoff):
 		}
-		backoff = min(2*backoff, maxBackoff)
 	}
+}
+
+// report says what failed in the program's own log too, because a user who misses the program looks there
+// first.
+func (r *runner) report(output io.Writer, message string, err error) {
+	r.logger.Error(message, "error", err)
+	fmt.Fprintf(output, "agent: %s %s: %v\n", time.Now().Format(time.RFC3339), message, err)
+}
+
+// runOnce prepares what a kubelet prepares for a container, and runs the program once.
+func (r *runner) runOnce(ctx context.Context, output *os.File) error {
+	env, err := environment(r.pod, r.container)
+	if err != nil {
+		return err
+	}
+	env = append(env, apiServerEnv(r.options.Config.Host)...)
+	dir := filepath.Join(r.options.credentials(), string(r.pod.UID), r.container.Name)
+	defer func() { _ = os.RemoveAll(dir) }()
+	at := host{mounts: r.folders(dir)}
+	at.mounts[accountFolder] = dir
+	if at.kubeconfig, err = r.writeCredentials(ctx, dir); err != nil {
+		return err
+	}
+	if r.program.serves {
+		if at.ports, err = freePorts(r.container); err != nil {
+			return err
+		}
+		r.served.Store(r.pod.UID, at.ports)
+		defer r.served.Delete(r.pod.UID)
+	}
+	if err := r.mount(ctx, at); err != nil {
+		return err
+	}
+	background, stop := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	defer func() { stop(); helpers.Wait() }()
+	helpers.Go(func() { r.keepMounted(background, at, output) })
+	if r.program.serves {
+		helpers.Go(func() { r.probe(background, at.ports) })
+	}
+	return r.execute(ctx, r.program.arguments(r.pod, r.container, env, at), env, output)
 }
 
 // execute runs the program once. When ctx ends it asks the program to end, and
@@ -128,7 +113,7 @@ func (r *runner) execute(ctx context.Context, args, env []string, output *os.Fil
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	cmd := exec.CommandContext(ctx, r.program.Binary, args...)
+	cmd := exec.CommandContext(ctx, r.program.binary, args...)
 	cmd.Dir = r.options.Dir
 	cmd.Env = append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOSTNAME=" + r.pod.Name}, env...)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -140,7 +125,7 @@ func (r *runner) execute(ctx context.Context, args, env []string, output *os.Fil
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	r.logger.Info("program started", "binary", r.program.Binary, "args", args, "pid", cmd.Process.Pid)
+	r.logger.Info("program started", "binary", r.program.binary, "args", args, "pid", cmd.Process.Pid)
 	if err := cmd.Wait(); err != nil {
 		return err
 	}

@@ -1,23 +1,19 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"maps"
+	"io"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/google/renameio/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
@@ -25,14 +21,8 @@ import (
 // probePeriod is how often a program is asked whether it is ready.
 const probePeriod = 200 * time.Millisecond
 
-// served are the ports of loopback on which programs listen for the ports of their pods.
-type served struct {
-	mu    sync.Mutex
-	ports map[types.UID]map[int32]int
-}
-
-// take chooses a port of loopback for each port of a container.
-func (s *served) take(pod *corev1.Pod, container corev1.Container) (map[int32]int, error) {
+// freePorts chooses a port of loopback for each port of a container.
+func freePorts(container corev1.Container) (map[int32]int, error) {
 	ports := map[int32]int{}
 	for _, port := range container.Ports {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -44,116 +34,18 @@ func (s *served) take(pod *corev1.Pod, container corev1.Container) (map[int32]in
 			return nil, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.ports == nil {
-		s.ports = map[types.UID]map[int32]int{}
-	}
-	s.ports[pod.UID] = ports
 	return ports, nil
 }
 
-func (s *served) release(pod *corev1.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.ports, pod.UID)
-}
-
-// of returns the ports of a pod, or nil if its programs do not run here.
-func (s *served) of(pod types.UID) map[int32]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.ports[pod])
-}
-
-// folders returns the folders of the container's mounts, by path.
-func (r *runner) folders(dir string) map[string]string {
-	folders := map[string]string{}
-	for _, mount := range r.container.VolumeMounts {
-		folders[mount.MountPath] = filepath.Join(dir, "volumes", mount.Name)
-	}
-	return folders
-}
-
-// mount writes the files of ConfigMaps and Secrets that have changed.
-func (r *runner) mount(ctx context.Context, at host) error {
-	for _, mount := range r.container.VolumeMounts {
-		files, err := r.files(ctx, mount.Name, at)
-		if err != nil {
-			return fmt.Errorf("volume %s: %w", mount.Name, err)
-		}
-		folder := at.mounts[mount.MountPath]
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return err
-		}
-		for name, content := range files {
-			path := filepath.Join(folder, name)
-			if last, err := os.ReadFile(path); err == nil && bytes.Equal(last, content) {
-				continue
-			}
-			if err := renameio.WriteFile(path, content, 0o600); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// keepMounted keeps the files up to date. A kubelet takes up to a minute for a Secret.
-func (r *runner) keepMounted(ctx context.Context, at host, report func(error)) {
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := r.mount(ctx, at); err != nil && ctx.Err() == nil {
-			report(err)
-		}
-	}, probePeriod)
-}
-
-// files returns the files of a ConfigMap or a Secret. Other volumes have none.
-func (r *runner) files(ctx context.Context, name string, at host) (map[string][]byte, error) {
-	i := slices.IndexFunc(r.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
-	if i < 0 {
-		return nil, nil
-	}
-	switch volume := r.pod.Spec.Volumes[i]; {
-	case volume.Secret != nil:
-		secret, err := r.client.CoreV1().Secrets(r.pod.Namespace).Get(ctx, volume.Secret.SecretName, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return secret.Data, nil
-	case volume.ConfigMap != nil:
-		config, err := r.client.CoreV1().ConfigMaps(r.pod.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		return r.adapted(config.Data, at)
-	}
-	return nil, nil
-}
-
-func (r *runner) adapted(texts map[string]string, at host) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	for name, text := range texts {
-		files[name] = []byte(text)
-		if r.program.Adapt == nil {
-			continue
-		}
-		var err error
-		if files[name], err = r.program.Adapt(files[name], at); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return files, nil
-}
-
 // probe makes the pod ready when the container's readiness probe first succeeds.
-func (r *runner) probe(ctx context.Context, ports map[int32]int, report func(error)) {
-	url := ""
-	if probe := r.container.ReadinessProbe; probe != nil && probe.HTTPGet != nil {
-		url = fmt.Sprintf("http://127.0.0.1:%d%s", ports[portOf(r.container, probe.HTTPGet.Port)], probe.HTTPGet.Path)
+func (r *runner) probe(ctx context.Context, ports map[int32]int) {
+	probe := r.container.ReadinessProbe
+	if probe == nil || probe.HTTPGet == nil {
+		return
 	}
+	url := fmt.Sprintf("http://127.0.0.1:%d%s", ports[portOf(r.container, probe.HTTPGet.Port)], probe.HTTPGet.Path)
 	client := &http.Client{Timeout: 5 * time.Second}
-	err := wait.PollUntilContextCancel(ctx, probePeriod, true, func(ctx context.Context) (bool, error) {
+	_ = wait.PollUntilContextCancel(ctx, probePeriod, true, func(ctx context.Context) (bool, error) {
 		answer, err := client.Get(url)
 		if err != nil {
 			return false, nil
@@ -161,9 +53,6 @@ func (r *runner) probe(ctx context.Context, ports map[int32]int, report func(err
 		_ = answer.Body.Close()
 		return answer.StatusCode == http.StatusOK && r.becomesReady(ctx) == nil, nil
 	})
-	if err != nil && ctx.Err() == nil {
-		report(err)
-	}
 }
 
 // portOf returns a port of a container, which has a number or a name.
@@ -184,7 +73,7 @@ func (r *runner) becomesReady(ctx context.Context) error {
 		return err
 	}
 	if pod.Status.Phase != corev1.PodRunning {
-		return fmt.Errorf("the pod is %s", strconv.Quote(string(pod.Status.Phase)))
+		return fmt.Errorf("the pod is %q", pod.Status.Phase)
 	}
 	for i, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady || condition.Type == corev1.ContainersReady {
@@ -196,4 +85,97 @@ func (r *runner) becomesReady(ctx context.Context) error {
 	}
 	_, err = pods.UpdateStatus(ctx, pod, metav1.UpdateOptions{})
 	return err
+}
+
+// serveProxy serves the connections that the API server asks for until stop is called: it answers the
+// CONNECT of HTTP on a Unix socket.
+func (a *agent) serveProxy() (stop func(), err error) {
+	// Left by an agent that was killed.
+	if err := os.RemoveAll(a.options.Proxy); err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("unix", a.options.Proxy)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: http.HandlerFunc(a.connect)}
+	go func() { _ = server.Serve(listener) }()
+	return func() { _ = server.Close() }, nil
+}
+
+// connect connects the API server to where an address leads.
+func (a *agent) connect(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "only CONNECT", http.StatusMethodNotAllowed)
+		return
+	}
+	address, err := a.reach(r.Context(), r.RequestURI)
+	var to net.Conn
+	if err == nil {
+		to, err = (&net.Dialer{}).DialContext(r.Context(), "tcp", address)
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	defer func() { _ = to.Close() }()
+	from, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer func() { _ = from.Close() }()
+	if _, err := io.WriteString(from, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		return
+	}
+	ended := make(chan struct{}, 2)
+	for _, copied := range [][2]net.Conn{{from, to}, {to, from}} {
+		go func() {
+			_, _ = io.Copy(copied[0], copied[1])
+			ended <- struct{}{}
+		}()
+	}
+	<-ended
+}
+
+// reach returns where an address leads on this machine: the address of a Service to one of its pods, and
+// the address of a pod whose program runs here to that program.
+func (a *agent) reach(ctx context.Context, address string) (string, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", err
+	}
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		return "", err
+	}
+	services, err := a.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(services.Items, func(s corev1.Service) bool { return s.Spec.ClusterIP == host })
+	if i < 0 {
+		return address, nil
+	}
+	service := services.Items[i]
+	j := slices.IndexFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == int32(port) })
+	if j < 0 {
+		return "", fmt.Errorf("the Service %s has no port %d", service.Name, port)
+	}
+	pods, err := a.client.CoreV1().Pods(service.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: labels.SelectorFromSet(service.Spec.Selector).String(),
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, pod := range pods.Items {
+		if !shouldRun(&pod) || len(pod.Spec.Containers) == 0 {
+			continue
+		}
+		target := portOf(pod.Spec.Containers[0], service.Spec.Ports[j].TargetPort)
+		if ports, ok := a.served.Load(pod.UID); ok {
+			return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports.(map[int32]int)[target])), nil
+		}
+		return net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(int(target))), nil
+	}
+	return "", fmt.Errorf("the Service %s has no pod", service.Name)
 }

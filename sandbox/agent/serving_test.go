@@ -1,15 +1,14 @@
 package agent
 
 import (
-	"context"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -17,14 +16,11 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/yaml"
 
 	"persia/internal/testkit"
-	"persia/sandbox/node"
 )
 
 // answering is a program that answers each request with the content of its settings.
@@ -33,8 +29,8 @@ import http.server, sys
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.send_response(200); self.end_headers()
-        self.wfile.write(open(sys.argv[3].split("=")[1], "rb").read())
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+        self.wfile.write(open(sys.argv[2].split("=")[1], "rb").read())
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
 `
 
 // servingPod runs like a pod of a simulated node: it is ready when the agent says so.
@@ -57,7 +53,7 @@ func servingPod() *corev1.Pod {
 	return pod
 }
 
-// TestAProgramServes: the pod of a program that serves has its ConfigMap, is ready when the program
+// TestAProgramServes: the pod of a program that serves has its ConfigMap, and is ready when the program
 // is, and the API server reaches it by the address of its Service.
 func TestAProgramServes(t *testing.T) {
 	python, err := exec.LookPath("python3")
@@ -79,16 +75,16 @@ func TestAProgramServes(t *testing.T) {
 	_, err = client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 	r := &runner{
-		options: a.options, client: client, pod: pod, container: pod.Spec.Containers[0], served: &a.served,
-		logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		options: a.options, client: client, pod: pod, container: pod.Spec.Containers[0], logger: slog.New(slog.DiscardHandler),
 	}
-	ports, err := a.served.take(pod, r.container)
+	ports, err := freePorts(r.container)
 	require.NoError(t, err)
-	mounts := r.folders(dir)
-	require.NoError(t, r.mount(t.Context(), host{ports: ports, mounts: mounts}))
-	program := Program{Args: []string{"-c", answering, "--dir=$(DIR)", "$(PORT_8443)"}}
-	args := program.arguments(pod, r.container, nil, host{dir: dir, ports: ports, mounts: mounts})
-	go r.probe(t.Context(), ports, func(err error) { assert.NoError(t, err) })
+	a.served.Store(pod.UID, ports)
+	at := host{mounts: r.folders(dir)}
+	require.NoError(t, r.mount(t.Context(), at))
+	port := strconv.Itoa(ports[8443])
+	args := program{args: []string{"-c", answering, port}}.arguments(pod, r.container, nil, at)
+	go r.probe(t.Context(), ports)
 	assert.Equal(t, corev1.ConditionFalse, pod.Status.Conditions[0].Status, "nothing listens yet")
 
 	command := exec.CommandContext(t.Context(), python, args...)
@@ -101,38 +97,7 @@ func TestAProgramServes(t *testing.T) {
 
 	assert.Equal(t, "the settings", throughProxy(t, a.options.Proxy, "10.0.0.7:443"))
 	// Other addresses stay as they are.
-	assert.Equal(t, "the settings", throughProxy(t, a.options.Proxy, net.JoinHostPort("127.0.0.1", args[3])))
-	a.served.release(pod)
-	assert.Nil(t, a.served.of(types.UID("uid-serving")))
-}
-
-// TestARealPodServes: the API server reaches a pod of the real node through that node.
-func TestARealPodServes(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "the pod") }))
-	t.Cleanup(server.Close)
-	dir := t.TempDir()
-	var asked []string
-	stop, err := node.ServeTunnel(filepath.Join(dir, "node"), func(_ context.Context, address string) (net.Conn, error) {
-		asked = append(asked, address)
-		return net.Dial("tcp", server.Listener.Addr().String())
-	})
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	pod := servingPod()
-	pod.Spec.NodeName, pod.Status.PodIP = "real", "10.244.0.5"
-	client := fake.NewClientset(pod,
-		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "real", Annotations: map[string]string{node.Annotation: "real"}}},
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "serving"}, Spec: corev1.ServiceSpec{
-			ClusterIP: "10.0.0.7", Selector: map[string]string{"app": "serving"},
-			Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt32(8443)}},
-		}},
-	)
-	a := &agent{client: client, options: Options{Proxy: filepath.Join(dir, "proxy"), NodeTunnel: filepath.Join(dir, "node")}}
-	stop, err = a.serveProxy()
-	require.NoError(t, err)
-	t.Cleanup(stop)
-	assert.Equal(t, "the pod", throughProxy(t, a.options.Proxy, "10.0.0.7:443"))
-	assert.Equal(t, []string{"10.244.0.5:8443"}, asked)
+	assert.Equal(t, "the settings", throughProxy(t, a.options.Proxy, net.JoinHostPort("127.0.0.1", port)))
 }
 
 // throughProxy asks a server as the API server asks a webhook.
@@ -161,7 +126,7 @@ func throughProxy(t *testing.T, proxy, address string) string {
 func TestMounted(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "certificate"}}
 	client := fake.NewClientset(secret, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "settings"}, Data: map[string]string{"settings.yaml": "settings"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "settings"}, Data: map[string]string{"settings.yaml": "webhook: {certDir: /certificate}"},
 	})
 	pod := servingPod()
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "certificate", VolumeSource: corev1.VolumeSource{
@@ -169,17 +134,17 @@ func TestMounted(t *testing.T) {
 	}})
 	container := &pod.Spec.Containers[0]
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "certificate", MountPath: "/certificate"})
-	r := &runner{client: client, pod: pod, container: *container, program: Program{Adapt: func(file []byte, at host) ([]byte, error) {
-		return append(file, " for "+at.mounts["/certificate"]...), nil
-	}}}
+	r := &runner{client: client, pod: pod, container: *container, program: program{serves: true}, logger: slog.New(slog.DiscardHandler)}
 	dir := t.TempDir()
 	at := host{mounts: r.folders(dir)}
 	require.NoError(t, r.mount(t.Context(), at))
-	assertFile(t, filepath.Join(at.mounts["/etc/serving"], "settings.yaml"), "settings for "+filepath.Join(dir, "volumes", "certificate"))
+	settings, err := os.ReadFile(filepath.Join(at.mounts["/etc/serving"], "settings.yaml"))
+	require.NoError(t, err)
+	assert.Contains(t, string(settings), "certDir: "+filepath.Join(dir, "volumes", "certificate"))
 
-	go r.keepMounted(t.Context(), at, func(err error) { assert.NoError(t, err) })
+	go r.keepMounted(t.Context(), at, t.Output())
 	secret.Data = map[string][]byte{"tls.crt": []byte("certificate")}
-	_, err := client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{})
+	_, err = client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	certificate := filepath.Join(at.mounts["/certificate"], "tls.crt")
 	require.Eventually(t, func() bool { _, err := os.Stat(certificate); return err == nil }, testkit.Patience, 10*time.Millisecond)
@@ -193,21 +158,15 @@ func assertFile(t *testing.T, path, want string) {
 	assert.Equal(t, want, string(text))
 }
 
-// TestAdaptKueue checks that Kueue listens on loopback, and finds its certificate.
-func TestAdaptKueue(t *testing.T) {
-	adapted, err := adaptKueue([]byte(`
-kind: Configuration
-health: {healthProbeBindAddress: ":8081"}
-webhook: {port: 10250, certDir: /certificate}
-featureGates: {MultiKueue: false}
-`), host{mounts: map[string]string{"/certificate": "/here"}, ports: map[int32]int{8081: 1111, 10250: 2222}})
-	require.NoError(t, err)
-	var got map[string]any
-	require.NoError(t, yaml.Unmarshal(adapted, &got))
-	assert.Equal(t, map[string]any{
-		"kind":         "Configuration",
-		"health":       map[string]any{"healthProbeBindAddress": "127.0.0.1:1111"},
-		"webhook":      map[string]any{"host": "127.0.0.1", "port": 2222.0, "certDir": "/here"},
-		"featureGates": map[string]any{"MultiKueue": false},
-	}, got)
+// TestListenHere checks that controllers listen on loopback, and find their certificates.
+func TestListenHere(t *testing.T) {
+	at := host{mounts: map[string]string{"/certificate": "/kueue", certificateFolder: "/jobset"}, ports: map[int32]int{healthPort: 1111, webhookPort: 2222}}
+	for settings, folder := range map[string]string{
+		"{kind: A, health: {healthProbeBindAddress: ':8081'}, webhook: {port: 10250, certDir: /certificate}}": "/kueue",
+		"{kind: A, webhook: {port: 10250}}": "/jobset",
+	} {
+		changed, err := listenHere([]byte(settings), at)
+		require.NoError(t, err)
+		assert.YAMLEq(t, "{kind: A, health: {healthProbeBindAddress: '127.0.0.1:1111'}, webhook: {host: 127.0.0.1, port: 2222, certDir: "+folder+"}}", string(changed))
+	}
 }

@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,9 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,20 +22,21 @@ const (
 	// containerdPoll and containerdPolls bound the wait for containerd.
 	containerdPoll  = 200 * time.Millisecond
 	containerdPolls = 300
-	reapInterval    = time.Second
 	servicePoll     = 200 * time.Millisecond
+	// lifeline is the file descriptor of the pipe from [machine.create].
+	lifeline = 3
 	// lastServiceChain is a chain that kube-proxy creates with its last rules.
 	lastServiceChain = "KUBE-MARK-MASQ"
 )
 
-// Boot is the first process of the machine in dir, a path on the host. It returns only if
-// the machine cannot start.
+// Boot starts and keeps the programs of the machine in dir, a path on the host. It returns only if the
+// machine cannot start. The machine's first process is a shell, which waits for Boot, and so for all
+// processes that have lost their parents.
 func Boot(dir string, logger *slog.Logger) error {
-	if os.Getpid() != 1 {
-		return fmt.Errorf("this command is the first process of a machine, with the process ID 1, and cannot run as %d", os.Getpid())
+	if os.Getppid() != 1 || unix.Fstat(lifeline, &unix.Stat_t{}) != nil {
+		return errors.New("this command runs the programs of a machine, and is not for people")
 	}
 	go endWithHost()
-	go reapOrphans()
 	node, err := os.Hostname()
 	if err != nil {
 		return err
@@ -60,10 +58,9 @@ func Boot(dir string, logger *slog.Logger) error {
 	select {}
 }
 
-// endWithHost ends the machine when the process on the host that runs it has ended: the
-// kernel kills all processes of a machine with the first one.
+// endWithHost ends the machine when the process on the host that runs it has ended: the first process
+// ends with this one, and the kernel kills all others.
 func endWithHost() {
-	const lifeline = 3
 	unix.CloseOnExec(lifeline)
 	_, _ = io.Copy(io.Discard, os.NewFile(lifeline, "lifeline"))
 	os.Exit(1)
@@ -107,7 +104,7 @@ func pretendSettings() error {
 	return nil
 }
 
-// leaveRootGroup moves this process, and so the machine's programs, from the machine's
+// leaveRootGroup moves the first process and this one, and so the machine's programs, from the machine's
 // root control group into one below it. In version 2, the kubelet could not limit the
 // resources of pods otherwise: a group with processes of its own has no controllers for
 // the groups below it.
@@ -119,7 +116,8 @@ func leaveRootGroup() error {
 	if err := os.MkdirAll(root+"/system", 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(root+"/system/cgroup.procs", []byte("1"), 0o644)
+	return errors.Join(
+		os.WriteFile(root+"/system/cgroup.procs", []byte("1"), 0o644), os.WriteFile(root+"/system/cgroup.procs", []byte("0"), 0o644))
 }
 
 // awaitServiceRules waits until kube-proxy has written its rules. The network policy
@@ -209,46 +207,4 @@ func run(logFile string, command []string) error {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Stdout, cmd.Stderr = log, log
 	return cmd.Run()
-}
-
-// reapOrphans waits for processes that have ended after their parents: the kernel makes
-// them children of the first process. It leaves a process alone that has ended since the
-// last look, because os/exec waits for the processes that it has started.
-func reapOrphans() {
-	ended := map[int]bool{}
-	for range time.Tick(reapInterval) {
-		now := map[int]bool{}
-		for _, pid := range endedChildren() {
-			if ended[pid] {
-				_, _ = syscall.Wait4(pid, nil, syscall.WNOHANG, nil)
-			} else {
-				now[pid] = true
-			}
-		}
-		ended = now
-	}
-}
-
-// endedChildren returns the children of the first process that have ended and that no
-// process has waited for.
-func endedChildren() []int {
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
-	var pids []int
-	for _, path := range stats {
-		stat, err := os.ReadFile(path)
-		if err != nil {
-			continue
-		}
-		// PID (NAME) STATE PARENT, where NAME may contain any character.
-		var state string
-		var parent int
-		_, err = fmt.Sscan(string(stat[bytes.LastIndexByte(stat, ')')+1:]), &state, &parent)
-		if err != nil || state != "Z" || parent != 1 {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
-			pids = append(pids, pid)
-		}
-	}
-	return pids
 }

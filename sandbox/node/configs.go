@@ -13,9 +13,9 @@ func (m machine) writeConfigs() error {
 	for name, content := range map[string]any{
 		"containerd.toml":   containerdConfig,
 		"Corefile":          corefile,
-		"cni/pods.conflist": podNetwork(),
+		"cni/pods.conflist": podNetwork(linkOf(m.Dir).pods.String()),
 		"kubelet.json":      kubeletConfig(),
-		"kube-proxy.json":   kubeProxyConfig(),
+		"kube-proxy.json":   kubeProxyConfig(linkOf(m.Dir).pods.String()),
 	} {
 		text, literal := content.(string)
 		if !literal {
@@ -66,7 +66,7 @@ const containerdSocket = "unix:///run/containerd/containerd.sock"
 // podNetwork gives each pod a link of its own to the machine, as GKE's nodes do without
 // Dataplane V2: so what goes from pod to pod is forwarded, and the network policies see
 // it.
-func podNetwork() any {
+func podNetwork(subnet string) any {
 	return object{
 		"cniVersion": "0.4.0",
 		"name":       "pods",
@@ -76,7 +76,7 @@ func podNetwork() any {
 			"ipam": object{
 				"type":    "host-local",
 				"dataDir": "/run/cni/networks",
-				"ranges":  [][]object{{{"subnet": podSubnet}}},
+				"ranges":  [][]object{{{"subnet": subnet}}},
 				"routes":  []object{{"dst": "0.0.0.0/0"}},
 			},
 		}},
@@ -124,13 +124,13 @@ func kubeletConfig() any {
 
 // kubeProxyConfig leaves the host's limits of tracked connections alone, which the
 // machine may not set.
-func kubeProxyConfig() any {
+func kubeProxyConfig(pods string) any {
 	return object{
 		"apiVersion":       "kubeproxy.config.k8s.io/v1alpha1",
 		"kind":             "KubeProxyConfiguration",
 		"mode":             "iptables",
 		"clientConnection": object{"kubeconfig": configDir + "/kube-proxy.kubeconfig"},
-		"clusterCIDR":      podSubnet,
+		"clusterCIDR":      pods,
 		"iptables":         object{"localhostNodePorts": false},
 		"conntrack": object{
 			"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s",

@@ -17,9 +17,8 @@ import (
 )
 
 // run runs a machine until ctx ends or the machine does. It leaves nothing behind but the
-// machine's disk. It calls connected with the machine's first process once that has a network, and
-// with 0 when it no longer has.
-func (m machine) run(ctx context.Context, logger *slog.Logger, connected func(pid int)) error {
+// machine's disk.
+func (m machine) run(ctx context.Context, logger *slog.Logger) error {
 	// A previous run may have been killed.
 	if err := cleanUp(m.Dir); err != nil {
 		return err
@@ -42,8 +41,6 @@ func (m machine) run(ctx context.Context, logger *slog.Logger, connected func(pi
 	if err != nil {
 		return fmt.Errorf("connect the machine: %w", err)
 	}
-	connected(first.Pid)
-	defer connected(0)
 	if err := runc("start", nameOf(m.Dir)); err != nil {
 		return err
 	}
@@ -86,7 +83,7 @@ func (m machine) prepare() error {
 type firstProcess struct {
 	*os.Process
 	// lifeline is the write end of a pipe, which the kernel closes when this process
-	// ends, however it does. The machine's first process reads from it, and then ends.
+	// ends, however it does. [Boot] reads from it, and then ends.
 	lifeline *os.File
 }
 
@@ -152,10 +149,7 @@ func nameOf(dir string) string { return "persia-" + linkOf(dir).name }
 
 // CleanUp removes the machines of the nodes in dir, as far as they still exist, but not their
 // disks.
-func CleanUp(dir string) error { return eachMachine(dir, cleanUp) }
-
-// eachMachine calls f for the folder of each machine of the nodes in dir.
-func eachMachine(dir string, f func(string) error) error {
+func CleanUp(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -163,7 +157,7 @@ func eachMachine(dir string, f func(string) error) error {
 	var failed []error
 	for _, entry := range entries {
 		if entry.IsDir() {
-			failed = append(failed, f(filepath.Join(dir, entry.Name())))
+			failed = append(failed, cleanUp(filepath.Join(dir, entry.Name())))
 		}
 	}
 	return errors.Join(failed...)
@@ -181,23 +175,4 @@ func cleanUp(dir string) error {
 		}
 	}
 	return nil
-}
-
-// remains lists the remains of the machine in dir: the host's end of its link, its control groups in each
-// hierarchy, and runc's record of it.
-func remains(dir string) ([]string, error) {
-	var remains []string
-	for _, pattern := range []string{
-		filepath.Join("/sys/class/net", linkOf(dir).name),
-		filepath.Join("/sys/fs/cgroup", nameOf(dir)),
-		filepath.Join("/sys/fs/cgroup/*", nameOf(dir)),
-		filepath.Join(runcState, nameOf(dir)),
-	} {
-		found, err := filepath.Glob(pattern)
-		if err != nil {
-			return nil, err
-		}
-		remains = append(remains, found...)
-	}
-	return remains, nil
 }

@@ -35,6 +35,8 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 		fmt.Sprintf("link add %s type veth peer name eth0 netns %d", l.name, pid),
 		fmt.Sprintf("addr add %s/%d dev %s", l.host, l.prefix, l.name),
 		fmt.Sprintf("link set %s up", l.name),
+		// For the API server, which asks webhooks.
+		fmt.Sprintf("route add %s via %s", l.pods, l.machine),
 	); err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 			// again, as on any node. Without a route, connecting would fail at once.
 			"route add blackhole "+serviceSubnet,
 			// Likewise, packets to a pod that has ended.
-			"route add blackhole "+podSubnet,
+			"route add blackhole "+l.pods.String(),
 		); err != nil {
 			return err
 		}

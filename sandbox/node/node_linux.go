@@ -2,19 +2,16 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -29,7 +26,8 @@ const (
 )
 
 // Run runs a machine for the Node object with [Annotation], until ctx ends. The machine keeps its
-// disk for as long as its Node object is there.
+// disk for as long as its Node object is there. While an upgrade replaces a node, there may be two: the
+// second waits until the first is gone.
 func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
@@ -39,13 +37,7 @@ func Run(ctx context.Context, o Options, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	r := runner{options: o, client: client, logger: logger}
-	closeTunnel, err := ServeTunnel(Tunnel(o.Dir), r.dial)
-	if err != nil {
-		return fmt.Errorf("connect to the pods of the real node: %w", err)
-	}
-	defer closeTunnel()
-	r.run(ctx)
+	runner{o, client, logger}.run(ctx)
 	return nil
 }
 
@@ -54,125 +46,73 @@ type runner struct {
 	options Options
 	client  kubernetes.Interface
 	logger  *slog.Logger
-	// running is the machine that is kept running, or nil.
-	running *runningMachine
-	// pid is the first process of the machine while it has a network, or 0.
-	pid atomic.Int64
 }
 
-// runningMachine is a machine that is kept running for the node with a UID.
-type runningMachine struct {
-	machine
-	uid   types.UID
-	stop  context.CancelFunc
-	ended chan struct{}
-}
-
-// dial connects to an address of the machine or of one of its pods, from the machine's network,
-// where the socket stays.
-func (r *runner) dial(ctx context.Context, address string) (connection net.Conn, err error) {
-	pid := int(r.pid.Load())
-	if pid == 0 {
-		return nil, fmt.Errorf("no real node runs that could have the address %s", address)
-	}
-	entered := inNetwork(pid, func() error {
-		connection, err = (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		return nil
-	})
-	return connection, errors.Join(entered, err)
-}
-
-// run runs the machine until ctx ends.
-func (r *runner) run(ctx context.Context) {
+func (r runner) run(ctx context.Context) {
 	for ; ctx.Err() == nil; sleep(ctx, poll) {
-		// An API server that does not answer says nothing about a node.
-		nodes, err := r.realNodes(ctx)
-		if err == nil {
-			r.match(ctx, nodes)
-		} else if ctx.Err() == nil {
-			r.logger.Warn("look for nodes", "error", err)
+		if nodes, ok := r.realNodes(ctx); ok && len(nodes) > 0 {
+			r.runFor(ctx, nodes[0])
 		}
 	}
-	r.shutDown()
 }
 
-// realNodes returns the Node objects that a machine is to be run for, by their UIDs.
-func (r *runner) realNodes(ctx context.Context) (map[types.UID]string, error) {
+// realNodes returns the Node objects that a machine is to be run for. It is not ok if the API server does
+// not answer, which says nothing about a node.
+func (r runner) realNodes(ctx context.Context) (nodes []corev1.Node, ok bool) {
 	list, err := r.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
-		return nil, err
+		if ctx.Err() == nil {
+			r.logger.Warn("look for nodes", "error", err)
+		}
+		return nil, false
 	}
-	names := map[types.UID]string{}
 	for _, node := range list.Items {
 		if node.Annotations[Annotation] == "real" {
-			names[node.UID] = node.Name
+			nodes = append(nodes, node)
 		}
 	}
-	return names, nil
+	return nodes, true
 }
 
-// match shuts the machine down when its node is gone, and starts one for a node that is there. While
-// an upgrade replaces a node, there may be two: the new one waits until the old one is gone.
-func (r *runner) match(ctx context.Context, nodes map[types.UID]string) {
-	if r.running != nil && nodes[r.running.uid] == "" {
-		gone := r.running.machine
-		r.shutDown()
-		if err := os.RemoveAll(gone.Dir); err != nil {
-			r.logger.Error("remove the disk of a machine", "node", gone.node, "error", err)
+// runFor keeps a machine running for a node until that is gone, or ctx ends. The disk goes with the node.
+func (r runner) runFor(ctx context.Context, node corev1.Node) {
+	m := machine{r.options, node.Name}
+	m.Dir = filepath.Join(r.options.Dir, string(node.UID))
+	logger := r.logger.With("node", m.node)
+	running, stop := context.WithCancel(ctx)
+	go func() {
+		for ; running.Err() == nil; sleep(running, poll) {
+			nodes, ok := r.realNodes(running)
+			for _, n := range nodes {
+				ok = ok && n.UID != node.UID
+			}
+			if ok {
+				stop()
+			}
+		}
+	}()
+	for running.Err() == nil {
+		logger.Info("a machine starts")
+		if err := r.boot(running, m); running.Err() == nil {
+			logger.Error("a machine has ended", "error", err)
+			sleep(running, rebootDelay)
 		}
 	}
-	for uid, name := range nodes {
-		if r.running == nil {
-			r.start(ctx, uid, name)
-		}
-	}
-}
-
-// shutDown shuts the machine down, if one runs.
-func (r *runner) shutDown() {
-	if r.running == nil {
+	logger.Info("a machine is shut down")
+	if ctx.Err() != nil {
 		return
 	}
-	r.running.stop()
-	<-r.running.ended
-	r.logger.Info("a machine is shut down", "node", r.running.node)
-	r.running = nil
-}
-
-// start keeps a machine running for the node with a UID and a name.
-func (r *runner) start(ctx context.Context, uid types.UID, name string) {
-	options := r.options
-	options.Dir = machineDir(options.Dir, name)
-	ctx, stop := context.WithCancel(ctx)
-	started := &runningMachine{machine{options, name}, uid, stop, make(chan struct{})}
-	r.running = started
-	go func() {
-		defer close(started.ended)
-		r.keep(ctx, started)
-	}()
-}
-
-// keep starts a machine again whenever it ends, until ctx ends.
-func (r *runner) keep(ctx context.Context, m *runningMachine) {
-	logger := r.logger.With("node", m.node)
-	for ctx.Err() == nil {
-		logger.Info("a machine starts")
-		if err := r.boot(ctx, m); ctx.Err() == nil {
-			logger.Error("a machine has ended", "error", err)
-			sleep(ctx, rebootDelay)
-		}
+	if err := os.RemoveAll(m.Dir); err != nil {
+		logger.Error("remove the disk of a machine", "error", err)
 	}
 }
 
 // boot runs a machine until ctx ends, or until the machine ends, which is an error.
-func (r *runner) boot(ctx context.Context, m *runningMachine) error {
+func (r runner) boot(ctx context.Context, m machine) error {
 	if err := advertise(ctx, r.client); err != nil {
 		return fmt.Errorf("publish the address of the API server: %w", err)
 	}
-	if err := m.eraseDiskOf(m.uid); err != nil {
-		return err
-	}
-	return m.run(ctx, r.logger, func(pid int) { r.pid.Store(int64(pid)) })
+	return m.run(ctx, r.logger)
 }
 
 // advertise publishes, once, the address from which machines relay to the API server. It
@@ -191,21 +131,6 @@ func advertise(ctx context.Context, client kubernetes.Interface) error {
 		return nil
 	}
 	return err
-}
-
-// eraseDiskOf leaves the disk only if it is of the node with the uid.
-func (o Options) eraseDiskOf(uid types.UID) error {
-	marker := filepath.Join(o.Dir, "uid")
-	if last, err := os.ReadFile(marker); err == nil && string(last) == string(uid) {
-		return nil
-	}
-	if err := os.RemoveAll(o.root()); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
-		return err
-	}
-	return os.WriteFile(marker, []byte(uid), 0o600)
 }
 
 func sleep(ctx context.Context, duration time.Duration) {

@@ -1,9 +1,6 @@
 package node
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
 	"path/filepath"
 
 	"persia/sandbox/toolchain"
@@ -14,7 +11,7 @@ const Annotation = "sandbox.persia.com/node"
 
 // Options are the programs and folders of a node, as absolute paths.
 type Options struct {
-	// Dir is the folder that the node writes to, in a folder with its name.
+	// Dir is the folder that the node writes to, in a folder named by the UID of its Node object.
 	Dir string
 	// Disks is the folder that pods see as /mnt/disks, by volumes of the
 	// kind hostPath. It outlives the node.
@@ -36,34 +33,6 @@ type machine struct {
 	Options
 	node string
 }
-
-// Write writes the options to a file, for [Read].
-func (o Options) Write(path string) error {
-	text, err := json.MarshalIndent(o, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(path, text, 0o600)
-}
-
-// Read reads options from a file.
-func Read(path string) (Options, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return Options{}, err
-	}
-	var o Options
-	if err := json.Unmarshal(text, &o); err != nil {
-		return Options{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return o, nil
-}
-
-// Tunnel returns the socket at which the node in dir connects to its pods, by [DialTunnel].
-func Tunnel(dir string) string { return filepath.Join(dir, "tunnel") }
-
-// machineDir returns the folder of the machine of a node in dir.
-func machineDir(dir, node string) string { return filepath.Join(dir, node) }
 
 // root is the machine's root directory. path returns the host's path of a file of the machine.
 func (o Options) root() string { return filepath.Join(o.Dir, "root") }

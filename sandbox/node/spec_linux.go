@@ -34,8 +34,9 @@ func (o Options) spec(node string) (*specs.Spec, error) {
 		Root:     &specs.Root{Path: o.root()},
 		Hostname: node,
 		Process: &specs.Process{
-			Cwd:  "/",
-			Args: []string{bootProgram, "machine", "--dir", o.Dir},
+			Cwd: "/",
+			// The shell does not replace itself by a command that is not its last.
+			Args: []string{"/bin/sh", "-c", `"$@"; exit`, "sh", bootProgram, "machine", "--dir", o.Dir},
 			Env:  []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 			Capabilities: &specs.LinuxCapabilities{
 				Bounding: capabilities, Effective: capabilities, Permitted: capabilities,

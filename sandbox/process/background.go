@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,7 +27,8 @@ const (
 	settle = 300 * time.Millisecond
 )
 
-// Background is the folder of a program that runs between the commands of the sandbox.
+// Background is the folder of a program that runs between the commands of the sandbox. The program's
+// processes are found by their command line, which names a folder of the program's own.
 type Background string
 
 // Program is a program to run.
@@ -42,10 +42,6 @@ type Program struct {
 
 // record describes a program in the background.
 type record struct {
-	// Starting says that Process is not known yet: who is killed right after it has
-	// started the program does not write it down any more.
-	Starting bool    `json:"starting,omitempty"`
-	Process  Process `json:"process"`
 	Program
 	// Digest is the digest of the executable.
 	Digest string `json:"digest"`
@@ -63,8 +59,7 @@ func (b Background) Start(ctx context.Context, p Program) error {
 		if err != nil {
 			return err
 		}
-		same := !last.Starting && last.Digest == digest && last.Inputs == p.Inputs && slices.Equal(last.Args, p.Args)
-		if same && len(running) > 0 {
+		if len(running) > 0 && last.Digest == digest && last.Inputs == p.Inputs && slices.Equal(last.Args, p.Args) {
 			return nil
 		}
 		if err := Stop(ctx, grace, running...); err != nil {
@@ -90,11 +85,7 @@ func (b Background) Stop(ctx context.Context) error {
 
 // Running reports whether the program runs.
 func (b Background) Running() bool {
-	last, err := b.read()
-	if err != nil {
-		return false
-	}
-	running, err := last.processes()
+	_, running, err := b.read()
 	return err == nil && len(running) > 0
 }
 
@@ -112,11 +103,7 @@ func (b Background) locked(ctx context.Context, what string, do func(record, []P
 		return fmt.Errorf("%s %s: %w", what, b.name(), err)
 	}
 	defer unlock()
-	last, err := b.read()
-	if err != nil {
-		return fmt.Errorf("%s %s: %w", what, b.name(), err)
-	}
-	running, err := last.processes()
+	last, running, err := b.read()
 	if err == nil {
 		err = do(last, running)
 	}
@@ -126,20 +113,7 @@ func (b Background) locked(ctx context.Context, what string, do func(record, []P
 	return nil
 }
 
-// processes returns the running processes of the program: at most one, or all with its command line
-// if the process is not known.
-func (r record) processes() ([]Process, error) {
-	if r.Starting {
-		command := strings.Join(append([]string{r.Executable}, r.Args...), " ")
-		return Matching(func(p Process) bool { return p.Command == command })
-	}
-	if !r.Process.Running() {
-		return nil, nil
-	}
-	return []Process{r.Process}, nil
-}
-
-// spawn starts the program, records it, and checks that it does not end at once.
+// spawn records and starts a program.
 func (b Background) spawn(r record) error {
 	log, err := os.OpenFile(b.Log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o640)
 	if err != nil {
@@ -150,8 +124,11 @@ func (b Background) spawn(r record) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own: no terminal's interrupt or hangup reaches it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	r.Starting = true
-	if err := b.write(r); err != nil {
+	content, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := renameio.WriteFile(b.record(), content, 0o600); err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
@@ -159,16 +136,6 @@ func (b Background) spawn(r record) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-
-	r.Process, err = Find(cmd.Process.Pid)
-	if err == nil {
-		r.Starting = false
-		err = b.write(r)
-	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		_ = cmd.Process.Kill()
-		return err
-	}
 	select {
 	case err := <-ended:
 		return fmt.Errorf("it ended at once: %v; see %s", err, b.Log())
@@ -177,24 +144,21 @@ func (b Background) spawn(r record) error {
 	}
 }
 
-// read returns the zero record if there is none, whose process never runs.
-func (b Background) read() (r record, err error) {
+// read returns the last record, and the running processes of it.
+func (b Background) read() (last record, running []Process, err error) {
 	content, err := os.ReadFile(b.record())
 	if errors.Is(err, os.ErrNotExist) {
-		return r, nil
+		return last, nil, nil
 	}
-	if err == nil {
-		err = json.Unmarshal(content, &r)
-	}
-	return r, err
-}
-
-func (b Background) write(r record) error {
-	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
-		return err
+		return last, nil, err
 	}
-	return renameio.WriteFile(b.record(), content, 0o600)
+	if err := json.Unmarshal(content, &last); err != nil {
+		return last, nil, err
+	}
+	command := strings.Join(append([]string{last.Executable}, last.Args...), " ")
+	running, err = Matching(func(p Process) bool { return p.Command == command })
+	return last, running, err
 }
 
 func digestOf(path string) (string, error) {

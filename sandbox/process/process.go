@@ -15,14 +15,13 @@ import (
 	"time"
 )
 
-// Process is one process of this machine. PID and Start together name it for
-// good, and survive being stored.
+// Process is one process of this machine. PID and Start together name it for good.
 type Process struct {
-	PID int `json:"pid"`
+	PID int
 	// Start is when the process started, in the system's own notation.
-	Start string `json:"start"`
+	Start string
 	// Command is the command line, its arguments joined by single spaces.
-	Command string `json:"command,omitempty"`
+	Command string
 }
 
 // Running tells whether p still runs. A process that has ended but was not

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"persia/sandbox"
+	"persia/sandbox/agent"
 	"persia/sandbox/toolchain"
 )
 
@@ -183,20 +184,20 @@ func archiveCommand(flags *flags) *cobra.Command {
 }
 
 func agentCommand() *cobra.Command {
-	var options sandbox.AgentOptions
-	agent := hidden("agent", "Run real programs for the pods that need one", func(ctx context.Context) error { return sandbox.RunAgent(ctx, options) })
-	agent.Flags().StringVar(&options.Dir, "dir", "", "folder that the agent writes to")
-	agent.Flags().StringVar(&options.Kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
-	agent.Flags().StringVar((*string)(&options.Tools), "tools", "", "folder of the compiled programs")
-	agent.Flags().StringVar(&options.Proxy, "proxy", "", "socket on which the API server asks for connections to pods")
-	agent.Flags().StringVar(&options.NodeTunnel, "node-tunnel", "", "socket at which the real node connects to its pods")
-	return agent
+	var options agent.Options
+	var kubeconfig string
+	command := hidden("agent", "Run real programs for the pods that need one", func(ctx context.Context) error { return sandbox.RunAgent(ctx, kubeconfig, options) })
+	command.Flags().StringVar(&options.Dir, "dir", "", "folder that the agent writes to")
+	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
+	command.Flags().StringVar((*string)(&options.Tools), "tools", "", "folder of the compiled programs")
+	command.Flags().StringVar(&options.Proxy, "proxy", "", "socket on which the API server asks for connections to pods")
+	return command
 }
 
 func nodeCommand() *cobra.Command {
 	var options string
 	command := hidden("node", "Run a machine for the Node object of a real node", func(ctx context.Context) error { return sandbox.RunNode(ctx, options) })
-	command.Flags().StringVar(&options, "options", "", "file of the node's options")
+	command.Flags().StringVar(&options, "options", "", "the node's options, as JSON")
 	return command
 }
 

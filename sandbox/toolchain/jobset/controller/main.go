@@ -1,32 +1,23 @@
 // Command controller is the JobSet controller, run from outside the cluster.
 //
-// JobSet's own program reads its certificate from a folder of a fixed name below /tmp, into
-// which a kubelet mounts the Secret. This one puts the Secret there itself, in a folder of
-// its own, and listens where it is told. Controllers, webhooks and settings are JobSet's.
+// JobSet's own program reads its certificate from a folder of a fixed name below /tmp. This one reads
+// it from the folder that its settings name. Controllers, webhooks and settings are JobSet's.
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
-	"time"
 
-	"github.com/google/renameio/v2"
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	configapi "sigs.k8s.io/jobset/api/config/v1alpha1"
 	jobset "sigs.k8s.io/jobset/api/jobset/v1alpha2"
@@ -35,53 +26,30 @@ import (
 	"sigs.k8s.io/jobset/pkg/webhooks"
 )
 
-// mountPeriod is how often the Secret is looked at: at first there is none, and the rotator waits.
-const mountPeriod = 200 * time.Millisecond
-
 func main() {
-	if err := run(); err != nil {
+	file := flag.String("config", "", "the file of JobSet's settings")
+	namespace := flag.String("namespace", "", "the namespace of the pod")
+	opts := zap.Options{Development: true}
+	opts.BindFlags(flag.CommandLine)
+	flag.Parse()
+	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
+	if err := run(*file, *namespace); err != nil {
 		fmt.Fprintln(os.Stderr, "jobset:", err)
 		os.Exit(1)
 	}
 }
 
-// flags are where the program runs, in addition to the flags of JobSet's own.
-type flags struct {
-	config, namespace, certificates string
-	port, health                    int
-}
-
-func parse() flags {
-	var f flags
-	flag.StringVar(&f.config, "config", "", "the file of JobSet's settings")
-	flag.StringVar(&f.namespace, "namespace", "", "the namespace of the pod")
-	flag.StringVar(&f.certificates, "certificates", "", "a folder for the certificate of the webhooks")
-	flag.IntVar(&f.port, "port", 0, "the port of the webhooks on loopback")
-	flag.IntVar(&f.health, "health-port", 0, "the port on loopback that says whether the program is ready")
-	opts := zap.Options{Development: true}
-	opts.BindFlags(flag.CommandLine)
-	flag.Parse()
-	ctrl.SetLogger(zap.New(zap.UseFlagOptions(&opts)))
-	return f
-}
-
-func run() error {
-	f := parse()
+func run(file, namespace string) error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, jobset.AddToScheme, configapi.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return err
-		}
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), jobset.AddToScheme(scheme), configapi.AddToScheme(scheme)); err != nil {
+		return err
 	}
-	options, settings, err := config.Load(scheme, f.config)
+	options, settings, err := config.Load(scheme, file)
 	if err != nil {
 		return err
 	}
-	options.HealthProbeBindAddress = fmt.Sprintf("127.0.0.1:%d", f.health)
-	options.Metrics = metricsserver.Options{BindAddress: "0"}
-	options.LeaderElectionNamespace = f.namespace
 	options.WebhookServer = webhook.NewServer(webhook.Options{
-		Host: "127.0.0.1", Port: f.port, CertDir: f.certificates,
+		Host: settings.Webhook.Host, Port: *settings.Webhook.Port, CertDir: settings.Webhook.CertDir,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.NextProtos = []string{"http/1.1"} }},
 	})
 	access, err := ctrl.GetConfig()
@@ -93,8 +61,19 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	ready, err := certificates(manager, f, settings)
-	if err != nil {
+	ready := make(chan struct{})
+	if err := rotator.AddRotator(manager, &rotator.CertRotator{
+		SecretKey:      types.NamespacedName{Namespace: namespace, Name: *settings.InternalCertManagement.WebhookSecretName},
+		CertDir:        settings.Webhook.CertDir,
+		CAName:         "jobset-ca",
+		CAOrganization: "jobset",
+		DNSName:        *settings.InternalCertManagement.WebhookServiceName + "." + namespace + ".svc",
+		IsReady:        ready,
+		Webhooks: []rotator.WebhookInfo{
+			{Type: rotator.Validating, Name: "jobset-validating-webhook-configuration"},
+			{Type: rotator.Mutating, Name: "jobset-mutating-webhook-configuration"},
+		},
+	}); err != nil {
 		return err
 	}
 	if err := manager.AddReadyzCheck("readyz", serving(manager, ready)); err != nil {
@@ -109,35 +88,13 @@ func run() error {
 	}
 	failed := make(chan error, 2)
 	go func() {
-		if err := serve(manager, ready); err != nil {
+		<-ready
+		if err := serve(manager); err != nil {
 			failed <- err
 		}
 	}()
 	go func() { failed <- manager.Start(ctx) }()
 	return <-failed
-}
-
-// certificates has the certificate made, as JobSet's own program does, and mounts it. The
-// channel is closed when the webhooks can serve.
-func certificates(manager ctrl.Manager, f flags, settings configapi.Configuration) (chan struct{}, error) {
-	secret := types.NamespacedName{Namespace: f.namespace, Name: *settings.InternalCertManagement.WebhookSecretName}
-	mounting := func(ctx context.Context) error { return mount(ctx, manager.GetAPIReader(), secret, f.certificates) }
-	if err := manager.Add(runnable(mounting)); err != nil {
-		return nil, err
-	}
-	ready := make(chan struct{})
-	return ready, rotator.AddRotator(manager, &rotator.CertRotator{
-		SecretKey:      secret,
-		CertDir:        f.certificates,
-		CAName:         "jobset-ca",
-		CAOrganization: "jobset",
-		DNSName:        *settings.InternalCertManagement.WebhookServiceName + "." + f.namespace + ".svc",
-		IsReady:        ready,
-		Webhooks: []rotator.WebhookInfo{
-			{Type: rotator.Validating, Name: "jobset-validating-webhook-configuration"},
-			{Type: rotator.Mutating, Name: "jobset-mutating-webhook-configuration"},
-		},
-	})
 }
 
 // serving is JobSet's own check: there is a certificate, and the webhooks listen.
@@ -152,36 +109,8 @@ func serving(manager ctrl.Manager, ready <-chan struct{}) func(*http.Request) er
 	}
 }
 
-// runnable runs in every replica, and not only in the one that is elected.
-type runnable func(context.Context) error
-
-func (r runnable) Start(ctx context.Context) error { return r(ctx) }
-func (runnable) NeedLeaderElection() bool          { return false }
-
-// mount keeps the content of a Secret in a folder, as a kubelet does.
-func mount(ctx context.Context, reader client.Reader, name types.NamespacedName, folder string) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	written := ""
-	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		var secret corev1.Secret
-		if err := reader.Get(ctx, name, &secret); err != nil || secret.ResourceVersion == written {
-			return
-		}
-		for file, content := range secret.Data {
-			if renameio.WriteFile(filepath.Join(folder, file), content, 0o600) != nil {
-				return
-			}
-		}
-		written = secret.ResourceVersion
-	}, mountPeriod)
-	return nil
-}
-
-// serve adds JobSet's controllers and webhooks once there is a certificate.
-func serve(manager ctrl.Manager, ready <-chan struct{}) error {
-	<-ready
+// serve adds JobSet's controllers and webhooks.
+func serve(manager ctrl.Manager) error {
 	webhookOfJobSets, err := webhooks.NewJobSetWebhook(manager.GetClient())
 	if err != nil {
 		return err
