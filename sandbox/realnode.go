@@ -25,41 +25,16 @@ type RealNode struct {
 }
 
 // findRealNode returns the real node of the options, or else of the last up, so that later commands need no options.
-func findRealNode(said RealNode, f folder) (RealNode, error) {
-	if said.Images != "" {
-		images, err := filepath.Abs(said.Images)
-		if err != nil {
-			return said, err
-		}
-		said.Images = images
-	}
+func findRealNode(said RealNode, f folder) (node RealNode, err error) {
 	if said.Pool != "" {
-		return said, nil
+		said.Images, err = filepath.Abs(said.Images)
+		return said, err
 	}
-	last, err := lastRealNode(f)
-	if err != nil || said.Images == "" {
-		return last, err
-	}
-	if last.Pool == "" {
-		return last, fmt.Errorf("the images in %s are for a real node, and the stack %s has none: name its pool by --real-node", said.Images, f.stack)
-	}
-	return RealNode{Pool: last.Pool, Images: said.Images}, nil
-}
-
-// lastRealNode returns the real node of the last up.
-func lastRealNode(f folder) (RealNode, error) {
-	var last RealNode
-	text, err := os.ReadFile(f.realNode())
+	err = readJSON(f.realNode(), &node)
 	if errors.Is(err, fs.ErrNotExist) {
-		return last, nil
+		return RealNode{}, nil
 	}
-	if err != nil {
-		return last, err
-	}
-	if err := json.Unmarshal(text, &last); err != nil {
-		return last, fmt.Errorf("%s: %w", f.realNode(), err)
-	}
-	return last, nil
+	return node, err
 }
 
 // HasRealNode tells whether a node of the sandbox is a real one.
@@ -107,9 +82,6 @@ func nodeProgram(executable string, options node.Options) (process.Program, erro
 		return process.Program{}, err
 	}
 	program := process.Program{Executable: executable, Args: []string{"node", "--options", string(text)}}
-	if options.Images == "" {
-		return program, nil
-	}
 	archives, err := filepath.Glob(filepath.Join(options.Images, "*.tar"))
 	if err != nil {
 		return program, err

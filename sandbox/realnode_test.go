@@ -24,10 +24,7 @@ func TestFindRealNode(t *testing.T) {
 		"none":                        {},
 		"as it was":                   {last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"train", "/i"}},
 		"the first":                   {said: RealNode{"train", "images"}, want: RealNode{"train", images}},
-		"without images":              {said: RealNode{Pool: "train"}, want: RealNode{Pool: "train"}},
-		"another":                     {said: RealNode{Pool: "gpu"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{Pool: "gpu"}},
-		"other images of the node":    {said: RealNode{Images: "images"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"train", images}},
-		"images without a real node":  {said: RealNode{Images: "images"}, err: "the stack dev has none: name its pool by --real-node"},
+		"another":                     {said: RealNode{"gpu", "images"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"gpu", images}},
 		"a file that is not readable": {last: `{`, err: "real-node.json: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -61,7 +58,6 @@ func TestNodeOfOtherImagesIsAnother(t *testing.T) {
 		"an archive less":     {func(o *node.Options) { require.NoError(t, os.Remove(filepath.Join(o.Images, "training.tar"))) }, true},
 		"an option":           {func(o *node.Options) { o.Disks = "/elsewhere" }, true},
 		"the images' folder":  {func(o *node.Options) { o.Images = t.TempDir() }, true},
-		"images no longer":    {func(o *node.Options) { o.Images = "" }, true},
 		"an archive, rebuilt": {func(o *node.Options) { date(t, filepath.Join(o.Images, "training.tar"), time.Now().Add(time.Hour)) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -294,7 +294,7 @@ func testOptions(t *testing.T) Options {
 	output, err := build.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	o := Options{
-		Dir: filepath.Join(dir, "node"), Disks: filepath.Join(dir, "disks"),
+		Dir: filepath.Join(dir, "node"), Disks: filepath.Join(dir, "disks"), Images: dir,
 		Kubeconfig: filepath.Join(dir, "kubeconfig"), PKI: dir, Tools: tools,
 	}
 	config := clientcmdapi.NewConfig()

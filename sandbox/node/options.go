@@ -16,8 +16,8 @@ type Options struct {
 	// Disks is the folder that pods see as /mnt/disks, by volumes of the
 	// kind hostPath. It outlives the node.
 	Disks string
-	// Images is the folder of the archives, *.tar, with the images of the pods, or "".
-	// Nothing is pulled.
+	// Images is the folder of the archives, *.tar, with the images of the pods. Nothing is
+	// pulled.
 	Images string
 	// Kubeconfig is the administrator's.
 	Kubeconfig string

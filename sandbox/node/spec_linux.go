@@ -95,9 +95,7 @@ func (o Options) mounts(executable string) ([]specs.Mount, error) {
 		{Destination: disksDir, Type: "bind", Source: o.Disks, Options: []string{"bind"}},
 		readOnly(executable, bootProgram),
 		readOnly(string(o.Tools), programsDir),
-	}
-	if o.Images != "" {
-		mounts = append(mounts, readOnly(o.Images, imagesDir))
+		readOnly(o.Images, imagesDir),
 	}
 	for _, dir := range hostDirs {
 		info, err := os.Lstat(dir)

@@ -59,11 +59,10 @@ func command(flags *flags) *cobra.Command {
 	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.archive, "archive", "", "file or URL of an archive with compiled programs")
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
-	up, preview := run("up", "Bring a stack up, or up to date", flags.up), run("preview", "Show what up would change", flags.preview)
-	flags.addReal(up)
+	preview := run("preview", "Show what up would change", flags.preview)
 	preview.Flags().BoolVar(&flags.json, "json", false, "print the engine's events, one JSON object a line")
 	root.AddCommand(
-		up, preview, trainCommand(flags), archiveCommand(flags), agentCommand(), nodeCommand(), machineCommand(),
+		run("up", "Bring a stack up, or up to date", flags.up), preview, trainCommand(flags), archiveCommand(flags), agentCommand(), nodeCommand(), machineCommand(),
 		run("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		run("down", "Delete a stack and stop everything that up started", flags.down),
 		run("status", "Show the state of a stack", flags.status),
@@ -85,12 +84,6 @@ func hidden(use, short string, do func(ctx context.Context) error) *cobra.Comman
 	command := run(use, short, do)
 	command.Hidden = true
 	return command
-}
-
-// addReal adds the flags of a real node.
-func (f *flags) addReal(command *cobra.Command) {
-	command.Flags().StringVar(&f.real.Pool, "real-node", "", "node pool whose pods run in real containers (default: as in the last up)")
-	command.Flags().StringVar(&f.real.Images, "images", "", "folder with the images of those pods, as *.tar archives")
 }
 
 func (f *flags) up(ctx context.Context) error {

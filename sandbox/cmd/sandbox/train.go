@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"persia/sandbox"
 	"persia/sandbox/images"
 	"persia/sandbox/node"
 	"persia/sandbox/toolchain"
@@ -18,8 +19,7 @@ import (
 func trainCommand(flags *flags) *cobra.Command {
 	var pool string
 	train := run("train", "Bring a stack up on a real node, and wait until its training jobs are complete", func(ctx context.Context) error {
-		// The commands share their flags, and only this one has the default.
-		flags.real.Pool = pool
+		flags.real = sandbox.RealNode{Pool: pool, Images: filepath.Join(flags.dir, "images")}
 		return flags.train(ctx)
 	})
 	train.Flags().StringVar(&pool, "real-node", "system", "node pool whose pods run in real containers")
@@ -31,7 +31,6 @@ func (f *flags) train(ctx context.Context) error {
 	if err := node.Missing(); err != nil {
 		return err
 	}
-	f.real.Images = filepath.Join(f.dir, "images")
 	started := time.Now()
 	s, err := f.open(ctx)
 	if err != nil {
