@@ -183,8 +183,6 @@ func (c *CreateBucket) check(p *input.Problems, path *field.Path, bucket string,
 	}
 	if region := strings.ToLower(c.Location); !locationForm.MatchString(c.Location) || strings.Contains(region, "-") && !input.IsRegion(region) {
 		p.Invalid(path.Child("location"), c.Location, "must be a region like us-central1, or a dual- or multi-region like NAM4 or US")
-	} else {
-		input.Known(p, path.Child("location"), c.Location, "location of buckets", gcp.BucketLocations(), "Cloud Storage")
 	}
 	if days := c.SoftDeleteDays; days != 0 && (days < 7 || days > 90) {
 		p.Invalid(path.Child("softDeleteDays"), days, "must be from 7 to 90, or 0 to turn soft delete off")

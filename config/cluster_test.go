@@ -115,8 +115,6 @@ func TestClusterRefused(t *testing.T) {
 		// Keys and observability.
 		{"key by its name", edits{"persia:cluster.encryption.secrets": "secrets"},
 			"persia:cluster.encryption.secrets", []string{`"secrets"`, "projects/P/locations/L", "gcloud kms keys list"}},
-		{"version of a key", edits{"persia:cluster.encryption.secrets": secretsKey + "/cryptoKeyVersions/1"},
-			"persia:cluster.encryption.secrets", []string{"chooses the version", "write " + secretsKey}},
 		{"key for Secrets elsewhere", edits{"persia:cluster.encryption.secrets": "projects/p/locations/global/keyRings/r/cryptoKeys/k"},
 			"persia:cluster.encryption.secrets", []string{"locations/global", "location us-central1,", "GKE"}},
 		{"key for boot disks elsewhere", edits{"persia:cluster.encryption.bootDisks": "projects/p/locations/us/keyRings/r/cryptoKeys/k"},

@@ -3,11 +3,6 @@ package config
 import (
 	"encoding/json"
 	"errors"
-	"maps"
-	"regexp"
-	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
@@ -136,94 +131,34 @@ const databaseName = "the database of PEDL"
 func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, stack *Stack) {
 	if d.External != nil {
 		input.OnlyFields(p, path, *d, "of an external database", "external")
-		checkExternal(p, path.Child("external"), *d.External)
+		checkCredential(p, path.Child("external", "password"), d.External.Password)
 		return
 	}
-	checkDatabaseImage(p, path.Child("image"), d.Image)
+	d.Image.check(p, path.Child("image"))
 	checkResources(p, path.Child("resources"), databaseName, d.Resources)
-	checkNoGPUs(p, path.Child("resources"), databaseName, d.Resources)
 	checkCredential(p, path.Child("postgresqlPassword"), d.Password)
-	checkDatabaseName(p, path.Child("postgresqlDatabase"), d.Database)
-	checkOneLine(p, path.Child("postgresqlInitdbArgs"), d.InitdbArgs)
-	checkSettings(p, path.Child("postgresqlExtendedConfig"), d.ExtendedConfig)
 	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, stack, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
 
-func checkExternal(p *input.Problems, path *field.Path, e ExternalDatabase) {
-	checkDatabaseName(p, path.Child("user"), e.User)
-	checkDatabaseName(p, path.Child("database"), e.Database)
-	checkCredential(p, path.Child("password"), e.Password)
-}
-
-// checkDatabaseImage checks each part of a reference on its own.
-func checkDatabaseImage(p *input.Problems, path *field.Path, image DatabaseImage) {
-	const registry, repository = "example.com", "image"
-	named, err := reference.WithName(image.Registry + "/" + repository)
-	if err != nil || reference.Domain(named) != image.Registry {
-		p.Invalid(path.Child("registry"), image.Registry, "must be the name of a registry, like docker.io or registry.example.com:5000")
+// check checks each part of the reference on its own.
+func (i DatabaseImage) check(p *input.Problems, path *field.Path) {
+	for _, part := range []struct{ field, value, image, like string }{
+		{"registry", i.Registry, i.Registry + "/image:1", "docker.io"},
+		{"repository", i.Repository, "example.com/" + i.Repository + ":1", "bitnamilegacy/postgresql, without registry and tag"},
+		{"tag", i.Tag, "example.com/image:" + i.Tag, "10.23.0-debian-11-r3, in quotes"},
+	} {
+		if _, err := reference.ParseNormalizedNamed(part.image); err != nil {
+			p.Invalid(path.Child(part.field), part.value, "must be the %s of an image, like %s", part.field, part.like)
+		}
 	}
-	named, err = reference.WithName(registry + "/" + image.Repository)
-	if err != nil || reference.Path(named) != image.Repository {
-		p.Invalid(path.Child("repository"), image.Repository, "must be a repository without registry and tag, like bitnamilegacy/postgresql; write those in registry and tag")
-	}
-	if !tagForm.MatchString(image.Tag) {
-		p.Invalid(path.Child("tag"), image.Tag, "must be a tag in quotes, like \"10.23.0-debian-11-r3\"")
-	}
-	checkPullSecrets(p, path.Child("pullSecrets"), image.PullSecrets)
-}
-
-var (
-	tagForm = regexp.MustCompile("^" + reference.TagRegexp.String() + "$")
-	// settingForm matches the name of a setting in camel case, with an optional prefix for
-	// its extension.
-	settingForm = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*(\.[a-z][a-zA-Z0-9]*)?$`)
-)
-
-// longestDatabaseName is PostgreSQL's limit for names (NAMEDATALEN - 1).
-const longestDatabaseName = 63
-
-func checkDatabaseName(p *input.Problems, path *field.Path, name string) {
-	switch {
-	case name == "":
-		p.Required(path, "write a name")
-	case len(name) > longestDatabaseName || strings.ContainsFunc(name, unicode.IsControl):
-		p.Invalid(path, name, "must be a single line of at most %d characters", longestDatabaseName)
-	}
-}
-
-func checkOneLine(p *input.Problems, path *field.Path, text string) {
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		p.Invalid(path, text, "must be a single line")
-	}
-}
-
-// ownSettings maps settings of PostgreSQL that the program sets to the fields that determine
-// them. Other values would disconnect the database from its Service or its volume.
-var ownSettings = map[string]string{
-	"port":            "service.port",
-	"dataDirectory":   "persistence.mountPath",
-	"listenAddresses": "service",
-	"configFile":      "image",
+	checkPullSecrets(p, path.Child("pullSecrets"), i.PullSecrets)
 }
 
 // ownDirectories are mount paths in the database's pod that the program uses.
 var ownDirectories = map[string]string{
 	"/dev/shm":                        "its shared memory",
 	"/bitnami/postgresql/conf/conf.d": "its settings",
-}
-
-func checkSettings(p *input.Problems, path *field.Path, settings map[string]SettingValue) {
-	for _, name := range slices.Sorted(maps.Keys(settings)) {
-		at := path.Key(name)
-		switch decides, own := ownSettings[name]; {
-		case own:
-			p.Invalid(at, string(settings[name]), "is set by %s; remove it", decides)
-		case !settingForm.MatchString(name):
-			p.Invalid(at, name, "must be a setting of PostgreSQL in camel case, like maxConnections for max_connections")
-		}
-		checkOneLine(p, at, string(settings[name]))
-	}
 }
 
 func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
-	"persia/gcp"
 )
 
 // Image is a container image.
@@ -158,11 +156,6 @@ func (c Cache) Project() string { return strings.Split(c.Repository, "/")[1] }
 // Name returns the repository's own name.
 func (c Cache) Name() string { return c.Repository[strings.LastIndex(c.Repository, "/")+1:] }
 
-// CachesDockerHub reports whether there is a cache for Docker Hub.
-func (s Images) CachesDockerHub() bool {
-	return slices.ContainsFunc(s.Caches, func(c Cache) bool { return c.Registry == DockerHub })
-}
-
 // Reference returns the reference by which nodes pull a public image.
 func (s Images) Reference(image string) string {
 	return s.through(image, func(Cache) bool { return true })
@@ -193,29 +186,7 @@ var (
 	registryForm   = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+(:[0-9]+)?$`)
 	repositoryForm = regexp.MustCompile(`^[a-z0-9-]+-docker\.pkg\.dev/[a-z][a-z0-9-]*/[a-z][a-z0-9-]*$`)
 	secretForm     = regexp.MustCompile(`^projects/[^/]+/secrets/[a-zA-Z0-9_-]{1,255}/versions/[0-9]+$`)
-	// googleRegistry matches the hosts of Artifact Registry, which needs no cache.
-	googleRegistry = regexp.MustCompile(`(^|\.)(gcr\.io|pkg\.dev)$`)
 )
-
-// multiRegions are the locations of Artifact Registry that span regions.
-var multiRegions = []string{"us", "europe", "asia"}
-
-// isNear reports whether a location of Artifact Registry has its images in a region.
-func isNear(location, region string) bool {
-	if location == "europe" {
-		location = "EU" // as Cloud Storage calls it
-	}
-	return gcp.LocationHolds(strings.ToUpper(location), region)
-}
-
-// warnOfImageLocation warns of a location of Artifact Registry that may not exist, or is far from the
-// region of a cluster. The region may be empty.
-func warnOfImageLocation(p *input.Problems, path *field.Path, location, region string) {
-	known := input.Known(p, path, location, "location of Artifact Registry", append(gcp.Regions(), multiRegions...), "`gcloud artifacts locations list`")
-	if known && region != "" && !isNear(location, region) {
-		p.Warn(path, "%s is far from the cluster in %s, so nodes pull slowly and the traffic is billed; use a repository in that region", location, region)
-	}
-}
 
 // Check checks resolved settings.
 func (s Images) Check(p *input.Problems, path *field.Path, stack *Stack) {
@@ -227,7 +198,10 @@ func (s Images) Check(p *input.Problems, path *field.Path, stack *Stack) {
 }
 
 func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
-	c.checkRegistry(p, path.Child("registry"))
+	// Images of Docker Hub have the host docker.io in references, whatever name of it they are written with.
+	if c.Registry == "" || !registryForm.MatchString(c.Registry) || slices.Contains([]string{"index.docker.io", "registry-1.docker.io", "hub.docker.com"}, c.Registry) {
+		p.Invalid(path.Child("registry"), c.Registry, "must be the host of a registry, without scheme and path, like docker.io for all of Docker Hub")
+	}
 	switch at := path.Child("repository"); {
 	case c.Repository == "":
 		p.Required(at, "write an existing remote repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, because the stack creates nothing in Google Cloud on an existing cluster")
@@ -235,14 +209,6 @@ func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, stack.Cluster.Region, stack.Cluster.Region)
 	case !c.created && !repositoryForm.MatchString(c.Repository):
 		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` lists yours")
-	}
-	if location := c.Location(); !c.created && repositoryForm.MatchString(c.Repository) {
-		at := path.Child("repository")
-		if !input.IsRegion(location) && !slices.Contains(multiRegions, location) {
-			p.Invalid(at, c.Repository, "begins with %s, which is no location of Artifact Registry; write a region, like us-central1, or %s", location, input.Or(multiRegions))
-		} else {
-			warnOfImageLocation(p, at, location, stack.Cluster.Region)
-		}
 	}
 	if at := path.Child("credentials"); c.Credentials != nil {
 		if !c.created {
@@ -252,52 +218,22 @@ func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 	}
 }
 
-func (c Cache) checkRegistry(p *input.Problems, path *field.Path) {
-	switch host, _, _ := strings.Cut(c.Registry, "/"); {
-	case c.Registry == "":
-		p.Required(path, "write the host of a registry, like docker.io")
-	case host == "index.docker.io" || host == "registry-1.docker.io" || host == "hub.docker.com":
-		p.Invalid(path, c.Registry, "is another name of Docker Hub; write docker.io")
-	case googleRegistry.MatchString(host):
-		p.Invalid(path, c.Registry, "is a registry of Google Cloud, which nodes pull from directly; remove the cache")
-	case !registryForm.MatchString(c.Registry):
-		p.Invalid(path, c.Registry, "must be the host of a registry, like docker.io, without scheme and path")
-	}
-}
-
 func (c CacheCredentials) check(p *input.Problems, path *field.Path) {
 	if c.Username == "" {
 		p.Required(path.Child("username"), "write the name of the Docker Hub account")
 	}
-	switch at := path.Child("passwordSecret"); {
-	case c.PasswordSecret == "":
-		p.Required(at, "write the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V")
-	case !secretForm.MatchString(c.PasswordSecret):
+	if !secretForm.MatchString(c.PasswordSecret) {
 		// Perhaps the password itself, which must not be shown.
-		p.Forbidden(at, "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
+		p.Forbidden(path.Child("passwordSecret"), "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
 	}
 }
 
 // checkImage checks an image reference as the kubelet parses it. The message shows the example.
 func checkImage(p *input.Problems, at *field.Path, image, example string) {
-	named, err := reference.ParseNormalizedNamed(image)
-	if err != nil {
+	if _, err := reference.ParseNormalizedNamed(image); err != nil {
 		p.Invalid(at, image, "must be an image reference, like %s: %s", example, err)
-		return
-	}
-	switch host := reference.Domain(named); {
-	case host == "docker.pkg.dev", strings.HasSuffix(host, "-docker.pkg.dev") && strings.Count(reference.Path(named), "/") < 2:
-		p.Invalid(at, image, "cannot be in Artifact Registry, whose images are LOCATION-docker.pkg.dev/PROJECT/REPOSITORY/IMAGE; write all four parts")
-	case ownNode.MatchString(host):
-		p.Warn(at, "%s is in a registry on each node itself, where nothing of the stack runs one; push the image to Artifact Registry, and write its name there", image)
 	}
 }
-
-// ownNode matches the hosts by which a machine reaches itself.
-var ownNode = regexp.MustCompile(`^(localhost|127\.[0-9.]+)(:[0-9]+)?$`)
-
-// neverPulled warns of the pull policy Never.
-const neverPulled = "Never starts only images that are on the disk of a node already, and new nodes have none; write IfNotPresent"
 
 // isLooseImage reports whether an image reference may name another image tomorrow, because it has
 // no digest and no tag other than latest.
@@ -312,68 +248,4 @@ func checkPullSecrets(p *input.Problems, path *field.Path, secrets []corev1.Loca
 		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
 	}
 	input.UniqueField(p, path, "name", secrets, func(s corev1.LocalObjectReference) string { return s.Name }, "is the same as [%d]; write each Secret once")
-}
-
-// mostUncached is the number of nodes that pull from Docker Hub without a warning. Docker
-// Hub allows 100 anonymous pulls per address in six hours ("Docker Hub usage and limits"),
-// and nodes behind Cloud NAT share few addresses.
-const mostUncached = 50
-
-// warnOfImages warns of images that nodes may not pull, or pull slowly. It leaves out existing
-// clusters, because the stack file does not say where their nodes are.
-func (s *Stack) warnOfImages(p *input.Problems) {
-	if s.Cluster.Existing != nil {
-		return
-	}
-	s.warnOfImage(p, field.NewPath(natsKey, "image"), s.NATS.Image)
-	s.warnOfImage(p, field.NewPath(operatorKey, "image"), s.Operator.Image)
-	for i := range s.Jobs {
-		at := s.Jobs[i].At()
-		for _, role := range s.Jobs[i].Roles() {
-			s.warnOfImage(p, at.Child(role.Field, "image"), role.Image)
-		}
-		for k, volume := range s.Jobs[i].Volumes {
-			if volume.Image != nil {
-				s.warnOfImage(p, at.Child("volumes").Index(k).Child("image", "reference"), volume.Image.Reference)
-			}
-		}
-	}
-	if pedl := s.PEDL; pedl != nil {
-		at, database := field.NewPath(pedlKey), pedl.Postgres.Image
-		s.warnOfImage(p, at.Child("masterImage"), pedl.MasterImage)
-		s.warnOfImage(p, at.Child("agentImage"), pedl.AgentImage)
-		s.warnOfImage(p, at.Child("postgresql", "image", "registry"), database.Registry+"/"+database.Repository)
-	}
-	nodes := s.addresses().Nodes
-	if nodes <= mostUncached || s.Images.CachesDockerHub() {
-		return
-	}
-	p.Warn(field.NewPath(imagesKey), "up to %d nodes pull from Docker Hub through the addresses of one NAT, and Docker Hub allows 100 anonymous pulls per address in six hours; write {caches: [{registry: docker.io}]} to pull through Artifact Registry", nodes)
-}
-
-// artifactRegistry matches images in Artifact Registry: their location and project. The names
-// of Container Registry lead there too (Artifact Registry, "Transition from Container Registry").
-var artifactRegistry = regexp.MustCompile(`^(?:([a-z0-9-]+)-docker\.pkg\.dev|(?:(us|eu|asia)\.)?gcr\.io)/([^/]+)/`)
-
-// imageLocation returns the location and the project of an image in Artifact Registry.
-func imageLocation(image string) (location, project string, ok bool) {
-	of := artifactRegistry.FindStringSubmatch(image)
-	if of == nil {
-		return "", "", false
-	}
-	old := map[string]string{"": "us", "us": "us", "eu": "europe", "asia": "asia"}
-	return cmp.Or(of[1], old[of[2]]), of[3], true
-}
-
-// warnOfImage warns of an image in Artifact Registry that is far away, or in a project in
-// which the nodes have no rights.
-func (s *Stack) warnOfImage(p *input.Problems, path *field.Path, image string) {
-	location, project, ok := imageLocation(image)
-	if !ok {
-		return
-	}
-	warnOfImageLocation(p, path, location, s.Cluster.Region)
-	if project != s.Project {
-		p.Warn(path, "%s is in the project %s, and unless it is public, nodes may not pull it; grant %s-nodes@%s.iam.gserviceaccount.com roles/artifactregistry.reader there", image, project, s.Cluster.Name, s.Project)
-	}
 }

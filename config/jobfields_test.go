@@ -50,48 +50,6 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestDerivedNames checks that the Services of two jobs have different names.
-func TestDerivedNames(t *testing.T) {
-	unset := Job{}
-	for _, a := range unset.derivedNames() {
-		for _, b := range unset.derivedNames() {
-			assert.True(t, a == b || !strings.HasSuffix(a.suffix, b.suffix), "%s ends with %s", a.suffix, b.suffix)
-		}
-	}
-}
-
-func TestDefaultImageComputesOn(t *testing.T) {
-	for gpu, newer := range map[string]bool{
-		"nvidia-h100-mega-80gb": true, "nvidia-h200-141gb": true, "nvidia-b200": true, "nvidia-gb200": true, "nvidia-rtx-pro-6000": true,
-		"nvidia-tesla-a100": false, "nvidia-a100-80gb": false, "nvidia-l4": false, "nvidia-tesla-t4": false, "nvidia-tesla-v100": false,
-	} {
-		assert.Equal(t, !newer, DefaultImageComputesOn(gpu), gpu)
-	}
-}
-
-// TestSameObjects checks that no two jobs of a stack have objects of the same name.
-func TestSameObjects(t *testing.T) {
-	for name, test := range map[string]struct {
-		first, second string
-		engine        Engine
-		refused       bool
-	}{
-		"completion":                 {"train", "train-completion", EngineOperator, true},
-		"role":                       {"train", "train-nn-worker", EngineOperator, true},
-		"listed before":              {"train-completion", "train", EngineOperator, true},
-		"begins alike":               {"train", "train-2", EngineOperator, false},
-		"no object of its own name":  {"train", "train-completion", EngineStatefulSet, false},
-		"a role without an operator": {"train", "train-nn-worker", EngineStatefulSet, false},
-		"the Service of a JobSet":    {"train", "train-nn-worker", EngineJobSet, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := &input.Problems{}
-			checkJobList(p, []Job{{Name: test.first, Engine: test.engine}, {Name: test.second, Engine: test.engine}}, &Stack{})
-			assert.Equal(t, test.refused, strings.Contains(p.Err().Error(), "is also the name of objects of"), "%v", p.Err())
-		})
-	}
-}
-
 // TestNameOfJobSet checks the limit of names: the pods of a JobSet have longer ones than the pods of
 // a StatefulSet.
 func TestNameOfJobSet(t *testing.T) {
@@ -110,9 +68,9 @@ func TestNameOfJobSet(t *testing.T) {
 				for _, role := range j.Roles() {
 					role.Replicas = test.replicas
 				}
-				p := &input.Problems{}
-				checkDerivedNames(p, field.NewPath("name"), &j)
-				assert.Equal(t, refused, p.Err() != nil, "%d characters: %v", length, p.Err())
+				c := jobChecker{&input.Problems{}, nil}
+				c.checkName(field.NewPath("name"), &j)
+				assert.Equal(t, refused, c.Err() != nil, "%d characters: %v", length, c.Err())
 			}
 		})
 	}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"net/netip"
 	"path"
 	"regexp"
@@ -11,93 +10,29 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"persia/config/input"
-	"persia/gcp"
 )
 
-// upstreamDirectory contains PERSIA's examples in upstream's images (Dockerfile in
-// PersiaML/PERSIA).
-const upstreamDirectory = "/home/PERSIA"
-
-// jobFile is a file that roles of a job read.
-type jobFile struct {
-	name, path string
-	script     bool // a Python script, or else a YAML file
-	kinds      []Kind
-}
-
-func (env PersiaEnv) files() []jobFile {
-	return []jobFile{
-		{"PERSIA_GLOBAL_CONFIG", env.GlobalConfig, false, Kinds()},
-		{"PERSIA_EMBEDDING_CONFIG", env.EmbeddingConfig, false, Kinds()},
-		{"PERSIA_NN_WORKER_ENTRY", env.NNWorkerEntry, true, []Kind{KindNNWorker}},
-		{"PERSIA_DATALOADER_ENTRY", env.DataloaderEntry, true, []Kind{KindDataloader}},
-	}
-}
-
-// checkFiles checks the files of a job and that the roles have them: in the image, or on a
-// volume that the role mounts.
+// checkFiles checks the paths of the files that a job runs.
 func (c *jobChecker) checkFiles(at *field.Path, j *Job) {
-	for _, f := range j.PersiaEnv.files() {
-		at := at.Child(f.name)
-		switch {
+	for _, f := range []struct{ name, path string }{
+		{"PERSIA_GLOBAL_CONFIG", j.PersiaEnv.GlobalConfig},
+		{"PERSIA_EMBEDDING_CONFIG", j.PersiaEnv.EmbeddingConfig},
+		{"PERSIA_NN_WORKER_ENTRY", j.PersiaEnv.NNWorkerEntry},
+		{"PERSIA_DATALOADER_ENTRY", j.PersiaEnv.DataloaderEntry},
+	} {
+		switch at := at.Child(f.name); {
 		case f.path == "":
 			c.Required(at, "write the absolute path of the file in the containers, like /workspace/config.yml")
-			continue
-		case strings.TrimSpace(f.path) != f.path:
-			c.Invalid(at, f.path, "has spaces at an end, so no file is there; write %s", strings.TrimSpace(f.path))
-			continue
-		case strings.Contains(f.path, "${"):
-			c.Invalid(at, f.path, "is a path as it is, because Kubernetes expands only $(NAME); write parentheses")
-			continue
 		case !path.IsAbs(f.path):
 			c.Invalid(at, f.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", f.path))
-			continue
-		case strings.HasSuffix(f.path, "/") || slices.ContainsFunc(j.Mounts, func(m Mount) bool { return m.MountPath == path.Clean(f.path) }):
-			c.Invalid(at, f.path, "is a directory; write the path of the file, like %s", path.Join("/", f.path, "config.yml"))
-			continue
 		}
-		c.warnOfMissingFile(at, j, f)
 	}
 }
 
-// warnOfMissingFile warns of roles that may not have a file.
-func (c *jobChecker) warnOfMissingFile(at *field.Path, j *Job, f jobFile) {
-	within := func(directory string) bool { return strings.HasPrefix(path.Clean(f.path), path.Clean(directory)+"/") }
-	has := func(role *Role) bool {
-		for _, m := range j.MountsOf(*role) {
-			if within(m.MountPath) {
-				return true
-			}
-		}
-		for _, m := range role.VolumeMounts {
-			if within(m.MountPath) || path.Clean(m.MountPath) == path.Clean(f.path) {
-				return true
-			}
-		}
-		return false
-	}
-	mounted := slices.ContainsFunc(j.Roles(), func(r NamedRole) bool { return has(r.Role) })
-	var lack []string
-	for _, kind := range f.kinds {
-		role := kind.Of(j)
-		if !has(role) && !within(upstreamDirectory) && (mounted || role.Image == "") {
-			lack = append(lack, kind.Field)
-		}
-	}
-	switch {
-	case len(lack) == 0 || strings.Contains(f.path, "$("):
-	case mounted:
-		c.Warn(at, "%s is on a volume that %s does not mount; add it to mounts of that role, or of the job", f.path, input.And(lack))
-	default:
-		c.Warn(at, "%s is below no mount of %s, and upstream's images have only the examples below %s; write a path below a mountPath, or an image with the file", f.path, input.And(lack), upstreamDirectory)
-	}
-}
-
-// outlives reports whether a pod can write to a volume that may outlive the pod. Which drivers
-// keep an inline volume is not known. Claims of ephemeral volumes go with the pod.
-func outlives(v corev1.Volume) bool {
+// outlives reports whether a pod can write to a volume that may outlive the pod and its node. Which
+// drivers keep an inline volume is not known. Claims of ephemeral volumes go with the pod. On the nodes of
+// an existing cluster, a directory may be a file server's.
+func (c *jobChecker) outlives(v corev1.Volume) bool {
 	switch {
 	case v.PersistentVolumeClaim != nil:
 		return !v.PersistentVolumeClaim.ReadOnly
@@ -108,21 +43,7 @@ func outlives(v corev1.Volume) bool {
 	case v.GCEPersistentDisk != nil:
 		return !v.GCEPersistentDisk.ReadOnly
 	}
-	return v.HostPath != nil
-}
-
-// ofEachNode returns the first hostPath volume that nn-workers and embedding parameter servers
-// both can write, or "".
-func (j *Job) ofEachNode() string {
-	writes := func(role *Role, name string) bool {
-		return slices.ContainsFunc(role.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name && !m.ReadOnly })
-	}
-	for _, v := range j.Volumes {
-		if v.HostPath != nil && writes(&j.NNWorker.Role, v.Name) && writes(&j.EmbeddingParameterServer, v.Name) {
-			return v.Name
-		}
-	}
-	return ""
+	return v.HostPath != nil && (c.stack.existing() || c.stack.hasOneNode())
 }
 
 // warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in
@@ -138,7 +59,7 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 		}
 		for _, m := range role.VolumeMounts {
 			for _, v := range j.Volumes {
-				if m.Name == v.Name && !m.ReadOnly && outlives(v) {
+				if m.Name == v.Name && !m.ReadOnly && c.outlives(v) {
 					all = append(all, directory{"volumes/" + v.Name, path.Clean(m.MountPath)})
 				}
 			}
@@ -149,9 +70,6 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 	if !slices.ContainsFunc(workers, func(d directory) bool { return slices.Contains(servers, d) }) {
 		c.Warn(j.at.Child("mounts"), "%s and %s have no volume in common that both mount at one path and can write, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job",
 			KindNNWorker.Field, KindEmbeddingParameterServer.Field)
-	}
-	if name := j.ofEachNode(); name != "" && len(j.Mounts) == 0 && !c.stack.existing() && !c.stack.hasOneNode() {
-		c.Warn(j.at.Child("volumes").Key(name), "is another directory on each node, so a replica that restarts on another node does not find its checkpoint, and a new node has none; use mounts with a volume of %s", storageKey)
 	}
 	for _, env := range j.envs() {
 		for i, e := range env.list {
@@ -168,113 +86,36 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 	}
 }
 
-// The directories that the program mounts in the containers of a replica.
-const (
-	// SharedMemory is where the processes of a replica exchange data.
-	SharedMemory = "/dev/shm"
-	// LaunchDirectory contains the start script of replicas.
-	LaunchDirectory = "/opt/persia"
-	// StateDirectory contains the state of a replica: whether it is idle, its progress, and,
-	// in a job without a volume, the state of the coordinator.
-	StateDirectory = "/var/lib/persia"
-)
-
-// takenPaths are directories that the program, Kubernetes or GKE mounts. A job cannot mount
-// anything at, below, or above them.
-var takenPaths = map[string]string{
-	SharedMemory:                     "shared memory",
-	LaunchDirectory:                  "where the start script of the replicas is",
-	StateDirectory:                   "where a replica keeps its state",
-	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
-	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
+// sameCheckpoints warns of jobs with one directory of checkpoints: each of them removes what it
+// takes for its own old checkpoints, and resumes from the newest one.
+func (c *jobChecker) sameCheckpoints(jobs []Job) {
+	type directory struct{ volume, path string }
+	first := map[directory]*Job{}
+	for i := range jobs {
+		j := &jobs[i]
+		for _, env := range j.envs() {
+			for k, e := range env.list {
+				d := directory{j.volumeAt(e.Value), path.Clean(e.Value)}
+				if e.Name != checkpointDirectory || d.volume == "" {
+					continue
+				}
+				if other := first[d]; other != nil && other != j {
+					c.Warn(env.at.Index(k).Child("value"), "%s is also the directory of %s, so each of the two jobs removes the checkpoints of the other; write a directory for each job", e.Value, c.PathOf(other.At()))
+				}
+				first[d] = j
+			}
+		}
+	}
 }
 
-// imagePaths contain the programs and libraries of an image, which a mount would hide. A job
-// can mount directories below them.
-var imagePaths = []string{"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"}
-
-// kernelPaths are mount points of the kernel's file systems.
-var kernelPaths = []string{"/dev", "/proc", "/sys"}
-
-// taken explains why a job cannot mount a volume at an absolute path, or returns "" if it
-// can. With ownSharedMemory, the volume may replace the program's shared memory.
-func taken(mountPath string, ownSharedMemory bool) string {
-	mountPath = path.Clean(mountPath)
-	for _, directory := range slices.Sorted(maps.Keys(takenPaths)) {
-		switch {
-		case directory == SharedMemory && mountPath == SharedMemory && ownSharedMemory:
-			return ""
-		case mountPath == directory:
-			return "is " + takenPaths[directory]
-		case strings.HasPrefix(mountPath, directory+"/"):
-			return "is below " + directory + ", " + takenPaths[directory]
-		case strings.HasPrefix(directory, mountPath+"/"):
-			return "would hide " + directory + ", " + takenPaths[directory]
+// volumeAt returns the volume of the stack that nn-workers mount at or above a path, or "".
+func (j *Job) volumeAt(file string) string {
+	for _, m := range j.MountsOf(j.NNWorker.Role) {
+		if path.Clean(file) == m.MountPath || strings.HasPrefix(path.Clean(file), m.MountPath+"/") {
+			return m.Volume
 		}
-	}
-	for _, directory := range kernelPaths {
-		if mountPath == directory || strings.HasPrefix(mountPath, directory+"/") {
-			return "is in " + directory + ", which the kernel keeps"
-		}
-	}
-	if slices.Contains(imagePaths, mountPath) {
-		return "would hide what the image has there"
 	}
 	return ""
-}
-
-// mounts checks the mounts of a job, or of a role that also has the job's mounts.
-func (c *jobChecker) mounts(list *field.Path, mounts, ofJob []Mount) {
-	for i, m := range mounts {
-		at := list.Index(i)
-		c.mountedVolume(at.Child("volume"), m.Volume)
-		if there := taken(m.MountPath, false); there != "" {
-			c.Invalid(at.Child("mountPath"), m.MountPath, "%s; choose another path, like /data", there)
-		}
-		if slices.ContainsFunc(ofJob, func(other Mount) bool { return other.MountPath == m.MountPath }) {
-			c.Duplicate(at.Child("mountPath"), m.MountPath, "is already used by a mount of the job, which every role has; give each volume its own path")
-		}
-	}
-	input.UniqueField(c.Problems, list, "mountPath", mounts, func(m Mount) string { return m.MountPath }, "is already used by mounts[%d]; give each volume its own path")
-}
-
-func (c *jobChecker) mountedVolume(path *field.Path, name string) {
-	if name != "" && c.stack.volume(name) != nil || !c.Decoded(field.NewPath(storageKey)) {
-		return
-	}
-	if len(c.stack.Storage) == 0 {
-		c.Invalid(path, name, "must be a volume, but the stack has none; add one in %s", storageKey)
-		return
-	}
-	c.Invalid(path, name, "must be one of the stack's volumes: %s", input.Or(input.Words(c.stack.Storage, func(v Volume) string { return v.Name })))
-}
-
-// resolveMounts finds the volumes of the stack that roles mount: by their own mounts, the job's, and
-// by Volumes of the job that use the claim of a volume of the stack.
-func (s *Stack) resolveMounts() {
-	for i := range s.Jobs {
-		job := &s.Jobs[i]
-		for _, role := range job.Roles() {
-			for _, m := range job.MountsOf(*role.Role) {
-				if v := s.volume(m.Volume); v != nil {
-					role.stored = append(role.stored, storedMount{v, m.ReadOnly})
-				}
-			}
-			for _, m := range role.VolumeMounts {
-				for _, volume := range job.Volumes {
-					claim := volume.PersistentVolumeClaim
-					if claim == nil || volume.Name != m.Name {
-						continue
-					}
-					for k := range s.Storage {
-						if s.Storage[k].Claim == claim.ClaimName {
-							role.stored = append(role.stored, storedMount{&s.Storage[k], m.ReadOnly || claim.ReadOnly})
-						}
-					}
-				}
-			}
-		}
-	}
 }
 
 // envList is a list of variables with its path.

@@ -1,7 +1,7 @@
 package config
 
 import (
-	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"regexp"
@@ -19,11 +19,10 @@ import (
 // takenVolumes matches the names of volumes that the program adds to pods.
 var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
 
-// foreign are the volume types that GKE nodes cannot mount: types of other clouds, and types
-// whose plugins Kubernetes has removed or GKE does not have.
+// foreign are the volume types that GKE nodes cannot mount, or only with the settings of persia:storage.
 var foreign = []string{
 	"awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker", "gitRepo", "glusterfs",
-	"photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
+	"iscsi", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
 }
 
 // checkVolumes checks the Kubernetes volumes of a job. The API server checks the fields of their
@@ -50,15 +49,6 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 		if volume.NFS != nil {
 			input.Host(p, at.Child("nfs", "server"), volume.NFS.Server)
 		}
-		if disk := volume.GCEPersistentDisk; disk != nil && disk.FSType != "" {
-			input.OneOf(p, at.Child("gcePersistentDisk", "fsType"), disk.FSType, gcp.FileSystems...)
-		}
-		if volume.ISCSI != nil {
-			p.Forbidden(at.Child("iscsi"), "is supported only in persia:storage; define it there, and use mounts to mount it")
-		}
-		if volume.Image != nil {
-			checkImage(p, at.Child("image", "reference"), volume.Image.Reference, "registry.example.com/model:1")
-		}
 	}
 	input.UniqueField(p, at, "name", volumes, func(v corev1.Volume) string { return v.Name }, "is already used by volumes[%d]; give each volume its own name")
 }
@@ -68,10 +58,8 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 func checkHostPath(p *input.Problems, source *field.Path, host corev1.HostPathVolumeSource) {
 	at, directory := source.Child("path"), host.Path
 	switch system := gcp.SystemDirectory(directory); {
-	case !path.IsAbs(directory):
-		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
-	case slices.Contains(strings.Split(directory, "/"), ".."):
-		p.Invalid(at, directory, "must be a path without ., .., repeated slashes, or a trailing slash; write %s", path.Clean(directory))
+	case !path.IsAbs(directory) || slices.Contains(strings.Split(directory, "/"), ".."):
+		p.Invalid(at, directory, "must be absolute and without ..; write %s", path.Join("/", directory))
 	case system != "":
 		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
 	}
@@ -88,91 +76,119 @@ func (c *jobChecker) checkHostPaths(at *field.Path, j *Job, role *Role) {
 	}
 }
 
-// checkVolumeMounts checks the volumeMounts of a role.
-func checkVolumeMounts(p *input.Problems, at *field.Path, job *Job, role *Role) {
-	others := map[string]string{}
-	for _, mount := range job.MountsOf(*role) {
-		others[mount.MountPath] = "a mount of the volume " + mount.Volume
+// checkMounts checks the mounts of a job, or of a role at a path, which inherits mounts from its job.
+func (c *jobChecker) checkMounts(at *field.Path, j *Job, own, inherited []Mount, volumeMounts []corev1.VolumeMount) {
+	used := map[string]string{} // what is mounted, by path
+	for _, m := range inherited {
+		used[m.MountPath] = "the job's mount of " + m.Volume
 	}
-	for i, mount := range role.VolumeMounts {
-		at, clean := at.Index(i), path.Clean(mount.MountPath)
-		checkMountedVolume(p, at.Child("name"), mount.Name, job.Volumes)
-		checkMountPath(p, at.Child("mountPath"), mount.MountPath, others[clean])
-		others[clean] = fmt.Sprintf("volumeMounts[%d]", i)
+	take := func(at *field.Path, mountPath, what string, ownSharedMemory bool) {
+		clean := path.Clean(mountPath)
+		there := taken(clean)
+		switch {
+		case mountPath == "":
+		case used[clean] != "":
+			c.Duplicate(at, mountPath, "is already used by %s; give each volume its own path", used[clean])
+		case there != "" && !(ownSharedMemory && clean == SharedMemory):
+			c.Invalid(at, mountPath, "overlaps with %s; choose another path, like /data", there)
+		}
+		used[clean] = what
+	}
+	for i, m := range own {
+		at := at.Child("mounts").Index(i)
+		if c.Decoded(field.NewPath(storageKey)) {
+			c.mountedVolume(at.Child("volume"), m.Volume, storageKey, input.Words(c.stack.Storage, func(v Volume) string { return v.Name }))
+		}
+		take(at.Child("mountPath"), m.MountPath, "the mount of "+m.Volume, false)
+	}
+	for i, m := range volumeMounts {
+		at := at.Child("volumeMounts").Index(i)
+		c.mountedVolume(at.Child("name"), m.Name, "volumes", input.Words(j.Volumes, func(v corev1.Volume) string { return v.Name }))
+		// Kubernetes accepts paths that are not clean, for example with a trailing slash.
+		clean := m.MountPath
+		if clean != "" {
+			clean = path.Clean(clean)
+		}
+		input.Directory(c.Problems, at.Child("mountPath"), clean)
+		take(at.Child("mountPath"), clean, "the mount of "+m.Name, true)
 	}
 }
 
-func checkMountedVolume(p *input.Problems, at *field.Path, name string, volumes []corev1.Volume) {
-	names := input.Words(volumes, func(v corev1.Volume) string { return v.Name })
+// mountedVolume checks the name of a volume that is in a list of the stack file.
+func (c *jobChecker) mountedVolume(at *field.Path, name, list string, names []string) {
 	switch {
-	case name != "" && slices.Contains(names, name):
 	case len(names) == 0:
-		p.Invalid(at, name, "must be one of the job's volumes, but it has none; add one in volumes, or use mounts to mount a volume of the stack")
-	case name == "":
-		p.Required(at, "write one of the job's volumes: %s", input.Or(names))
-	default:
-		p.Invalid(at, name, "must be one of the job's volumes: %s", input.Or(names))
+		c.Invalid(at, name, "must be a volume of %s, which has none; add it there", list)
+	case name == "" || !slices.Contains(names, name):
+		c.Invalid(at, name, "must be a volume of %s: %s", list, input.Or(names))
 	}
 }
 
-// checkMountPath checks a mountPath, which Kubernetes accepts unclean, for example with a
-// trailing slash. A job may replace the program's shared memory with a volume of its own.
-func checkMountPath(p *input.Problems, at *field.Path, mountPath, other string) {
-	clean := path.Clean(mountPath)
-	switch {
-	case mountPath == "":
-		p.Required(at, "write an absolute path, like /data")
-	case !path.IsAbs(mountPath):
-		p.Invalid(at, mountPath, "must be absolute; write %s", path.Join("/", mountPath))
-	case clean == "/":
-		p.Invalid(at, mountPath, "must be a directory below the root, like /data")
-	case strings.Contains(mountPath, ":"):
-		p.Invalid(at, mountPath, "must not contain a colon; rename the directory")
-	case other != "":
-		p.Duplicate(at, mountPath, "is already used by %s; give each volume its own path", other)
-	case taken(mountPath, true) != "":
-		p.Invalid(at, mountPath, "%s; choose another path, like /data", taken(mountPath, true))
-	}
+// The directories that the program mounts in the containers of a replica.
+const (
+	// SharedMemory is where the processes of a replica exchange data.
+	SharedMemory = "/dev/shm"
+	// LaunchDirectory contains the start script of replicas.
+	LaunchDirectory = "/opt/persia"
+	// StateDirectory contains the state of a replica: whether it is idle, its progress, and,
+	// in a job without a volume, the state of the coordinator.
+	StateDirectory = "/var/lib/persia"
+)
+
+// reservedPaths are directories at, below, and above which a job cannot mount a volume, and what they are.
+var reservedPaths = map[string]string{
+	SharedMemory:                     "shared memory",
+	LaunchDirectory:                  "where the start script of the replicas is",
+	StateDirectory:                   "where a replica keeps its state",
+	"/var/run/secrets/kubernetes.io": "where Kubernetes puts the token of a service account",
+	gcp.ContainerDriverPath:          "where GKE puts the NVIDIA driver",
+	"/dev":                           "which the kernel keeps",
+	"/proc":                          "which the kernel keeps",
+	"/sys":                           "which the kernel keeps",
 }
 
-// warnOfVolumes warns of drivers that the stack does not have, and of directories that are too
-// small or too large.
-func (c *jobChecker) warnOfVolumes(at *field.Path, j *Job) {
-	for i, volume := range j.Volumes {
-		at := at.Index(i)
-		if csi := volume.CSI; csi != nil && !c.stack.existing() && csi.Driver != gcp.DriverGCSFuse {
-			c.Warn(at.Child("csi", "driver"), "%s is not installed in a cluster that the stack creates, so pods that mount the volume wait until you install it; use mounts with a volume of %s", csi.Driver, storageKey)
-		}
-		if dir := volume.EmptyDir; dir != nil && dir.SizeLimit != nil && dir.SizeLimit.Sign() > 0 && dir.SizeLimit.CmpInt64(1<<20) < 0 {
-			c.Warn(at.Child("emptyDir", "sizeLimit"), "%s is less than 1Mi, and Kubernetes evicts a pod that writes more; sizes are in bytes, so write a unit, like 10Gi", dir.SizeLimit)
-		}
-		c.warnOfMemory(at.Child("emptyDir", "sizeLimit"), j, volume)
-	}
-}
+// imagePaths contain the programs and libraries of an image, which a mount would hide. A job
+// can mount directories below them.
+var imagePaths = []string{"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"}
 
-// warnOfMemory warns of a directory in memory that may become larger than the memory of a role
-// that mounts it: its files count as memory of the container.
-func (c *jobChecker) warnOfMemory(at *field.Path, j *Job, volume corev1.Volume) {
-	dir := volume.EmptyDir
-	if dir == nil || dir.Medium != corev1.StorageMediumMemory || dir.SizeLimit == nil {
-		return
-	}
-	for _, role := range j.Roles() {
-		memory, _, limited := limitAmount(nil, role.Resources, corev1.ResourceMemory)
-		if role.mountsVolume(volume.Name) && limited && dir.SizeLimit.Cmp(memory) >= 0 {
-			c.Warn(at, "%s of files in memory leave nothing of the %s that %s may use, and Kubernetes kills a container that uses more; write less, or a larger limit", dir.SizeLimit, memory.String(), role.Field)
+// taken says what is at a clean path where a job cannot mount a volume, or returns "".
+func taken(mountPath string) string {
+	for _, directory := range slices.Backward(slices.Sorted(maps.Keys(reservedPaths))) { // the longest first
+		what := reservedPaths[directory]
+		if strings.HasPrefix(mountPath+"/", directory+"/") || strings.HasPrefix(directory, mountPath+"/") {
+			return directory + ", " + what
 		}
 	}
+	if slices.Contains(imagePaths, mountPath) {
+		return "the programs of the image"
+	}
+	return ""
 }
 
-// warnOfImages warns of images that no node pulls, and of GPUs for servers.
-func (c *jobChecker) warnOfImages(j *Job) {
-	if j.ImagePullPolicy == corev1.PullNever {
-		c.Warn(j.at.Child("imagePullPolicy"), neverPulled)
-	}
-	for _, role := range j.Roles() {
-		if role.Server && GPUs(role.Resources) > 0 {
-			c.Warn(j.at.Child(role.Field, "resources"), "%s requests GPUs, which PERSIA's servers do not use, but which are billed; remove %s", role.Field, ResourceGPU)
+// resolveMounts finds the volumes of the stack that roles mount: by their own mounts, the job's, and
+// by Volumes of the job that use the claim of a volume of the stack.
+func (s *Stack) resolveMounts() {
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		for _, role := range job.Roles() {
+			for _, m := range job.MountsOf(*role.Role) {
+				if v := s.volume(m.Volume); v != nil {
+					role.stored = append(role.stored, storedMount{v, m.ReadOnly})
+				}
+			}
+			for _, m := range role.VolumeMounts {
+				for _, volume := range job.Volumes {
+					claim := volume.PersistentVolumeClaim
+					if claim == nil || volume.Name != m.Name {
+						continue
+					}
+					for k := range s.Storage {
+						if s.Storage[k].Claim == claim.ClaimName {
+							role.stored = append(role.stored, storedMount{&s.Storage[k], m.ReadOnly || claim.ReadOnly})
+						}
+					}
+				}
+			}
 		}
 	}
 }

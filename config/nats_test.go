@@ -158,8 +158,6 @@ func TestNATSOfJobsRefused(t *testing.T) {
 			"persia:jobs[1].nats.name", []string{"persia-nats-service", "the NATS of train"}},
 		{"name of the operator", edits{"persia:jobs[1].nats.name": "nats-operator"},
 			"persia:jobs[1].nats.name", []string{"the name of the NATS operator"}},
-		{"name of a service of a job", edits{"persia:jobs[1].nats.name": "train-nn-worker"},
-			"persia:jobs[0].name", []string{"train-nn-worker", "persia:jobs[1].nats.name"}},
 		{"no such pool", edits{"persia:jobs[1].nats.nodePool": "nats"},
 			"persia:jobs[1].nats.nodePool", []string{`"nats"`, "one of the stack's node pools"}},
 		{"memory for no message", edits{"persia:jobs[1].nats.resources": edits{"limits": edits{"cpu": 1, "memory": "300Mi"}}},

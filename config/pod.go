@@ -102,8 +102,6 @@ func checkAmounts(p *input.Problems, path *field.Path, list corev1.ResourceList)
 			p.Invalid(at, q.String(), "is less than 1Mi; %s without a unit is in bytes, so add one, like 600Gi", name)
 		case isExtended(name) && !isWholeQuantity(q):
 			p.Invalid(at, q.String(), "must be a whole number")
-		case isHugePages(name):
-			checkHugePages(p, at, name, q)
 		}
 	}
 }
@@ -117,7 +115,7 @@ const mostCPUs = 1 << 20
 // checkResourceName checks the name of a resource.
 func checkResourceName(p *input.Problems, path *field.Path, name corev1.ResourceName) {
 	native := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
-	if slices.Contains(native, string(name)) || isHugePages(name) {
+	if slices.Contains(native, string(name)) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
 		return
 	}
 	if !isExtended(name) {
@@ -134,21 +132,6 @@ func checkResourceName(p *input.Problems, path *field.Path, name corev1.Resource
 // these, and counts whole numbers of them.
 func isExtended(name corev1.ResourceName) bool { return strings.Contains(string(name), "/") }
 
-func isHugePages(name corev1.ResourceName) bool {
-	return strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-}
-
-// checkHugePages checks an amount of huge pages. The name of the resource contains the page size.
-func checkHugePages(p *input.Problems, path *field.Path, name corev1.ResourceName, q resource.Quantity) {
-	size, err := resource.ParseQuantity(strings.TrimPrefix(string(name), corev1.ResourceHugePagesPrefix))
-	switch {
-	case err != nil || size.Sign() <= 0 || !isWholeQuantity(size):
-		p.Invalid(path, name, "does not name a page size; write hugepages-2Mi or hugepages-1Gi")
-	case q.Value()%size.Value() != 0:
-		p.Invalid(path, q.String(), "must be a multiple of the page size, %s", size.String())
-	}
-}
-
 func isWholeQuantity(q resource.Quantity) bool {
 	n, ok := q.AsInt64()
 	return ok && q.Cmp(*resource.NewQuantity(n, resource.DecimalSI)) == 0
@@ -159,7 +142,7 @@ func checkRequestsWithinLimits(p *input.Problems, path *field.Path, r corev1.Res
 		at, request := path.Child("requests").Key(string(name)), r.Requests[name]
 		limit, limited := r.Limits[name]
 		switch {
-		case (isExtended(name) || isHugePages(name)) && (!limited || request.Cmp(limit) != 0):
+		case isExtended(name) && (!limited || request.Cmp(limit) != 0):
 			p.Invalid(at, request.String(), "must equal the limit, because %s cannot be overcommitted; write it only in limits", name)
 		case limited && request.Cmp(limit) > 0:
 			p.Invalid(at, request.String(), "must be at most the limit, %s", limit.String())
@@ -170,11 +153,7 @@ func checkRequestsWithinLimits(p *input.Problems, path *field.Path, r corev1.Res
 // checkEnvVars checks the environment variables of a container.
 func checkEnvVars(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 	for i, e := range env {
-		checkEnvVar(p, path.Index(i), e)
+		p.Name(path.Index(i).Child("name"), e.Name, validation.IsEnvVarName)
 	}
 	input.UniqueField(p, path, "name", env, func(e corev1.EnvVar) string { return e.Name }, "is already used by env[%d]; remove one of them")
-}
-
-func checkEnvVar(p *input.Problems, path *field.Path, e corev1.EnvVar) {
-	p.Name(path.Child("name"), e.Name, validation.IsEnvVarName)
 }

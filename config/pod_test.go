@@ -42,7 +42,6 @@ func TestAccepts(t *testing.T) {
 	for name, text := range map[string]string{
 		"only in limits": `{` + enough + `}`,
 		"GPUs":           `{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 8}, "requests": {"cpu": "500m"}}}`,
-		"huge pages":     `{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-2Mi": "4Mi"}}}`,
 		"variables":      `{` + enough + `, "env": [{"name": "A", "value": "b"}, {"name": "B", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) { assert.NoError(t, problems(podRead(t, text))) })
@@ -51,20 +50,17 @@ func TestAccepts(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	for name, test := range map[string]struct{ text, path, says string }{
-		"no memory":                {`{"resources": {"limits": {"cpu": 1}}}`, "resources.limits[memory]", "how much a server needs"},
-		"no unit":                  {`{"resources": {"limits": {"cpu": 1, "memory": 600}}}`, "resources.limits[memory]", `"600": is less than 1Mi`},
-		"nothing":                  {`{"resources": {"limits": {"cpu": 0, "memory": "1Gi"}}}`, "resources.limits[cpu]", "more than 0"},
-		"request over limit":       {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 2}}}`, "resources.requests[cpu]", `"2": must be at most the limit, 1`},
-		"part of a GPU":            {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": "500m"}}}`, "resources.limits[nvidia.com/gpu]", "whole number"},
-		"GPUs without limit":       {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"nvidia.com/gpu": 1}}}`, "resources.requests[nvidia.com/gpu]", "write it only in limits"},
-		"huge pages without limit": {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"hugepages-2Mi": "1Gi"}}}`, "resources.requests[hugepages-2Mi]", "write it only in limits"},
-		"part of a huge page":      {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-2Mi": "3Mi"}}}`, "resources.limits[hugepages-2Mi]", `"3Mi": must be a multiple of the page size, 2Mi`},
-		"huge pages of no size":    {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "hugepages-big": "4Mi"}}}`, "resources.limits[hugepages-big]", "write hugepages-2Mi"},
-		"misspelt GPU":             {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpus": 1}}}`, "resources.limits[nvidia.com/gpus]", "did you mean nvidia.com/gpu?"},
-		"unknown resource":         {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "ram": 1}}}`, "resources.limits[ram]", "cpu, memory or ephemeral-storage"},
-		"claims":                   {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "claims": [{"name": "a"}]}}`, "resources.claims", "limits and requests"},
-		"variable without a name":  {`{` + enough + `, "env": [{"value": "b"}]}`, "env[0].name", "write a name"},
-		"variable twice":           {`{` + enough + `, "env": [{"name": "A"}, {"name": "A"}]}`, "env[1].name", `"A": is already used by env[0]`},
+		"no memory":               {`{"resources": {"limits": {"cpu": 1}}}`, "resources.limits[memory]", "how much a server needs"},
+		"no unit":                 {`{"resources": {"limits": {"cpu": 1, "memory": 600}}}`, "resources.limits[memory]", `"600": is less than 1Mi`},
+		"nothing":                 {`{"resources": {"limits": {"cpu": 0, "memory": "1Gi"}}}`, "resources.limits[cpu]", "more than 0"},
+		"request over limit":      {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 2}}}`, "resources.requests[cpu]", `"2": must be at most the limit, 1`},
+		"part of a GPU":           {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": "500m"}}}`, "resources.limits[nvidia.com/gpu]", "whole number"},
+		"GPUs without limit":      {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"nvidia.com/gpu": 1}}}`, "resources.requests[nvidia.com/gpu]", "write it only in limits"},
+		"misspelt GPU":            {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpus": 1}}}`, "resources.limits[nvidia.com/gpus]", "did you mean nvidia.com/gpu?"},
+		"unknown resource":        {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "ram": 1}}}`, "resources.limits[ram]", "cpu, memory or ephemeral-storage"},
+		"claims":                  {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "claims": [{"name": "a"}]}}`, "resources.claims", "limits and requests"},
+		"variable without a name": {`{` + enough + `, "env": [{"value": "b"}]}`, "env[0].name", "write a name"},
+		"variable twice":          {`{` + enough + `, "env": [{"name": "A"}, {"name": "A"}]}`, "env[1].name", `"A": is already used by env[0]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := problems(podRead(t, test.text))

@@ -273,9 +273,7 @@ func (s *Stack) warn(p *input.Problems) {
 			p.Warn(v.Path, "`pulumi destroy` deletes %s with all %s, as the stack file says", v.Source(), v.Contents)
 		}
 	}
-	s.warnOfImages(p)
 	s.warnOfPools(p)
-	s.warnOfSpot(p)
 	s.warnOfPEDL(p)
 	s.warnOfJobs(p)
 }

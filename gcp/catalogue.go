@@ -3,7 +3,6 @@ package gcp
 import (
 	_ "embed"
 	"fmt"
-	"strings"
 	"sync"
 
 	"sigs.k8s.io/yaml"
@@ -14,7 +13,6 @@ var catalogueYAML []byte
 
 // catalogue is the content of catalogue.yaml, whose comments name the sources.
 type catalogue struct {
-	Regions      zones
 	MultiRegions map[string][]string
 	GPUs         map[string]gpu
 	PriceRegions []string
@@ -107,18 +105,3 @@ var tables = sync.OnceValue(func() catalogue {
 	}
 	return c
 })
-
-// zones are zones by their region.
-type zones map[string][]string
-
-// UnmarshalText reads regions with the letters of their zones, like "us-east1-bcd us-west1-a".
-func (z *zones) UnmarshalText(text []byte) error {
-	*z = zones{}
-	for field := range strings.FieldsSeq(string(text)) {
-		region := RegionOf(field)
-		for _, letter := range field[len(region)+1:] {
-			(*z)[region] = append((*z)[region], region+"-"+string(letter))
-		}
-	}
-	return nil
-}

@@ -276,7 +276,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"relative mount", "mountPath: /settings", "mountPath: settings", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{`"settings"`, "write /settings"}},
 		{"mount at the root", "mountPath: /settings", "mountPath: /", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"below the root"}},
 		{"mount where the program mounts", "mountPath: /settings", "mountPath: /opt/persia", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"another path"}},
-		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by volumeMounts[0]"}},
+		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by the mount of data"}},
 		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"not read", "persia:nats"}},
 		{"NATS payload", "maxPayload: 52428800", "maxPayload: 67108865", nats + ".spec.natsConfig.maxPayload", []string{"67108865", "67108864"}},
 		{"NATS of fewer servers than one", "  size: 1\n", "  size: -1\n", nats + ".spec.size", []string{"at least 1"}},
@@ -356,18 +356,6 @@ func TestOwnNATS(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, own, len(s.Jobs[0].NNWorker.Env) == 0, address)
 	}
-}
-
-func TestJobWarnings(t *testing.T) {
-	s, err := loadManifest(t, edits{
-		"persia:jobs[0].dataloader":                     edits{"image": "registry.example.com:5000/persia"},
-		"persia:jobs[0].embeddingWorker":                edits{"image": "registry.example.com:5000/persia:1.2"},
-		"persia:jobs[0].embeddingParameterServer.image": "persia:latest@sha256:0000000000000000000000000000000000000000000000000000000000000000",
-	}, inFile(manifestText))
-	require.NoError(t, err)
-	warnings := strings.Join(s.Warnings(), "\n")
-	assert.Contains(t, warnings, "the image of dataloader has the tag latest")
-	assert.Contains(t, warnings, "hostPath volumes are directories of the nodes")
 }
 
 // FuzzManifest replaces the file.

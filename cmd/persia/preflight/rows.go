@@ -258,7 +258,7 @@ func buckets(s *config.Stack) []row {
 				"gcloud storage buckets create gs://%s --location=%s --project=%s", bucket, region, s.Project)}},
 			read: reads(func(answer struct{ Location string }) Check {
 				location := strings.ToUpper(answer.Location)
-				if slices.Contains(gcp.BucketLocations(), location) && !gcp.LocationHolds(location, region) {
+				if !gcp.LocationHolds(location, region) {
 					return Check{Status: Warning, Detail: fmt.Sprintf("%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed", location, region),
 						Remedy: "use a bucket in " + region}
 				}

@@ -1,0 +1,231 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/input"
+)
+
+// jobChecker checks the jobs of a stack.
+type jobChecker struct {
+	*input.Problems
+	stack *Stack
+}
+
+func (c *jobChecker) job(path *field.Path, j *Job) {
+	c.checkName(path.Child("name"), j)
+	checkEnv(c.Problems, path.Child("env"), j.Env)
+	c.checkFiles(path.Child("persiaEnv"), j)
+	c.checkMounts(path, j, j.Mounts, nil, nil)
+	checkPullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
+	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
+	for _, r := range j.Roles() {
+		at := path.Child(r.Field)
+		if r.Image != "" {
+			checkImage(c.Problems, at.Child("image"), r.Image, ImagePERSIACPU.Reference())
+		}
+		checkEnv(c.Problems, at.Child("env"), r.Env)
+		c.checkMounts(at, j, r.Mounts, j.Mounts, r.VolumeMounts)
+		c.checkHostPaths(path.Child("volumes"), j, r.Role)
+	}
+	if gpus := GPUs(j.NNWorker.Resources); gpus > 0 && j.NNWorker.NprocPerNode > gpus {
+		c.Invalid(path.Child("nnWorker", "nprocPerNode"), j.NNWorker.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
+	}
+	c.warnOfCheckpoints(j)
+	c.warnOfVariables(j)
+	if j.Engine == EngineOperator {
+		c.operator(j)
+	}
+}
+
+// checkName checks the name of a job. The longest names of its objects are labels of pods: Kubernetes
+// appends a hyphen and up to ten characters to the name of a StatefulSet in controller-revision-hash, and a
+// JobSet two indexes and six characters to the name of a role.
+func (c *jobChecker) checkName(path *field.Path, j *Job) {
+	c.Name(path, j.Name, validation.IsDNS1035Label)
+	longest, why := validation.DNS1123LabelMaxLength, ""
+	for _, role := range j.Roles() {
+		more := len("-0123456789")
+		if j.Engine == EngineJobSet {
+			more = len("-0-") + len(strconv.Itoa(role.Replicas-1)) + len("-abcde")
+		}
+		if most := validation.DNS1123LabelMaxLength - len("-"+role.Name) - more; most < longest {
+			longest, why = most, fmt.Sprintf("so that NAME-%s, and the %d characters that a pod label adds to it, have at most %d", role.Name, more, validation.DNS1123LabelMaxLength)
+		}
+	}
+	c.AtMost(longest, path, j.Name, why)
+}
+
+// computedEnv maps the variables that the program computes, and with which another value
+// would break the job, to the fields that determine them. A stack file can override the other
+// variables that the program sets.
+var computedEnv = computed(map[string][]string{
+	"replicas and nprocPerNode": {
+		"REPLICA_INDEX", "REPLICA_SIZE",
+		"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_IDLE_FILE", "PERSIA_PROGRESS_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS",
+		"PERSIA_NODE_RANK", "PERSIA_NODES",
+	},
+	"runId":     {"PERSIA_RUN"},
+	"name":      {"PERSIA_JOB", "PERSIA_TOKEN"},
+	"engine":    {"PERSIA_ONCE"},
+	"mounts":    {"PERSIA_CKPT_ROOT", "PERSIA_SCRATCH"},
+	"resources": {"PERSIA_GPUS"},
+	"script":    {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
+	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
+})
+
+func computed(fields map[string][]string) map[string]string {
+	decidedBy := map[string]string{}
+	for field, names := range fields {
+		for _, name := range names {
+			decidedBy[name] = field
+		}
+	}
+	return decidedBy
+}
+
+// rule describes the valid values of a variable.
+type rule struct {
+	valid *regexp.Regexp
+	want  string
+}
+
+var (
+	seconds     = regexp.MustCompile(`^\d+(\.\d+)?$`)
+	wholeNumber = regexp.MustCompile(`^0*[1-9]\d*$`)
+	duration    = rule{seconds, "a number of seconds without a unit, like 60; remove it for the default"}
+)
+
+// readEnv are the variables that the start script of replicas parses as numbers
+// (workload/persia/settings.py). It exits at any other value.
+var readEnv = map[string]rule{
+	"PERSIA_STUCK_SECONDS": {seconds, "a number of seconds, like 7200 for two hours, or 0 for no limit"},
+	"PERSIA_CKPT_KEEP":     {wholeNumber, "a whole number of checkpoints, at least 1; remove it for 2"},
+	"PERSIA_ATTEMPTS":      {wholeNumber, "a whole number of attempts, at least 1; remove it for 5"},
+
+	"PERSIA_BACKOFF_SECONDS": duration,
+	"PERSIA_BEAT_SECONDS":    duration,
+	"PERSIA_END_SECONDS":     duration,
+	"PERSIA_HANG_SECONDS":    duration,
+	"PERSIA_LOOK_SECONDS":    duration,
+	"PERSIA_LOST_SECONDS":    duration,
+	"PERSIA_NATS_SECONDS":    duration,
+	"PERSIA_STOP_SECONDS":    duration,
+}
+
+// checkEnv checks the variables of a job or of a role.
+func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
+	checkEnvVars(p, path, env)
+	for i, e := range env {
+		if field, ok := computedEnv[e.Name]; ok {
+			p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
+		}
+		// Kubernetes expands references to other variables in the pod.
+		if rule, ok := readEnv[e.Name]; ok && e.ValueFrom == nil && !strings.Contains(e.Value, "$(") && !rule.valid.MatchString(e.Value) {
+			p.Invalid(path.Index(i).Child("value"), e.Value, "must be %s", rule.want)
+		}
+	}
+}
+
+// checkJobs checks the jobs, and that each role fits a node of its pool.
+func (s *Stack) checkJobs(p *input.Problems) {
+	c := &jobChecker{p, s}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		c.job(j.At(), j)
+		for _, role := range j.Roles() {
+			at := j.At().Child(role.Field)
+			if pool, ok := s.checkAssignment(p, at, role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind)); ok {
+				s.checkGPUs(p, at.Child("resources"), role.Field, role.Resources, pool)
+				s.checkOpenCheckpoint(p, j.At().Child("hashmapShards"), j, role, pool)
+			}
+		}
+	}
+	input.Unique(s.Jobs, func(j Job) string { return j.Name }, func(i, first int, name string) {
+		p.Duplicate(s.Jobs[i].At().Child("name"), name, "is already used by %s; give each job its own name", p.PathOf(s.Jobs[first].At()))
+	})
+	c.sameCheckpoints(s.Jobs)
+}
+
+// uses reports whether a job of the stack has an engine.
+func (s *Stack) uses(engine Engine) bool {
+	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.Engine == engine })
+}
+
+// UsesOperator reports whether PERSIA's operator runs a job of the stack.
+func (s *Stack) UsesOperator() bool { return s.uses(EngineOperator) }
+
+// InstallsJobSet reports whether the stack brings the controller of its JobSets. Kueue needs
+// the definition of JobSets, too.
+func (s *Stack) InstallsJobSet() bool {
+	return !s.Queue.Existing && (s.HasQueues() || s.uses(EngineJobSet))
+}
+
+// InstallsKueue reports whether the stack brings the controller of its queues.
+func (s *Stack) InstallsKueue() bool { return s.HasQueues() && !s.Queue.Existing }
+
+// MountsHostPaths reports whether a job has hostPath volumes.
+func (s *Stack) MountsHostPaths() bool {
+	return slices.ContainsFunc(s.Jobs, func(j Job) bool {
+		return slices.ContainsFunc(j.Volumes, func(volume corev1.Volume) bool { return volume.HostPath != nil })
+	})
+}
+
+func (s *Stack) warnOfJobs(p *input.Problems) {
+	s.warnOfSecrets(p)
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.Engine == EngineOperator && j.RestartPolicy == corev1.RestartPolicyAlways {
+			p.Warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, so the job never ends and has no completion; write Never")
+		}
+		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
+			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
+		}
+		if pool, _ := s.Pool(j.EmbeddingParameterServer.NodePool); pool.Spot {
+			p.Warn(j.at.Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)
+		}
+	}
+}
+
+// severalCards matches machine types with network cards for GPUs (GKE, "Maximize GPU network bandwidth").
+var severalCards = regexp.MustCompile(`^(a3-(high|mega|ultra)gpu-8g|a4x?-.*)$`)
+
+// warnOfSecrets warns of Secrets and ConfigMaps that cannot exist before the first `pulumi up`.
+func (s *Stack) warnOfSecrets(p *input.Problems) {
+	warn := func(at *field.Path, kind, name string, optional *bool) {
+		if name != "" && (optional == nil || !*optional) {
+			p.WarnFirst(at, "the %s %s must be in the namespace persia, which the first `pulumi up` creates, and pods wait for it; create it with kubectl while `pulumi up` waits for them", kind, name)
+		}
+	}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		for k, secret := range j.ImagePullSecrets {
+			warn(j.at.Child("imagePullSecrets").Index(k), "Secret", secret.Name, nil)
+		}
+		for _, env := range j.envs() {
+			for k, e := range env.list {
+				if from := e.ValueFrom; from != nil && from.SecretKeyRef != nil {
+					warn(env.at.Index(k), "Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+				} else if from != nil && from.ConfigMapKeyRef != nil {
+					warn(env.at.Index(k), "ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
+				}
+			}
+		}
+		for k, volume := range j.Volumes {
+			if volume.Secret != nil {
+				warn(j.at.Child("volumes").Index(k), "Secret", volume.Secret.SecretName, volume.Secret.Optional)
+			} else if volume.ConfigMap != nil {
+				warn(j.at.Child("volumes").Index(k), "ConfigMap", volume.ConfigMap.Name, volume.ConfigMap.Optional)
+			}
+		}
+	}
+}

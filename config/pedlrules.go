@@ -1,0 +1,199 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"unicode"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/config/input"
+	"persia/gcp"
+)
+
+// checkPEDL checks PEDL, and that its pods fit the nodes of their pools.
+func (s *Stack) checkPEDL(p *input.Problems) {
+	path, pedl := field.NewPath(pedlKey), s.PEDL
+	if pedl == nil {
+		return
+	}
+	const example = "determinedai/pedl-master:0.9.0"
+	checkImage(p, path.Child("masterImage"), pedl.MasterImage, example)
+	checkImage(p, path.Child("agentImage"), pedl.AgentImage, example)
+	checkCredential(p, path.Child("registry", "password"), pedl.Registry.Password)
+	s.checkService(p, path.Child("service"), pedl.Service)
+	checkIngress(p, path.Child("ingress"), pedl.Ingress)
+	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
+	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
+	if pool, ok := s.Pool(pedl.NodePool); ok && pedl.Postgres.External == nil {
+		s.checkRoom(p, path.Child("postgresql", "resources"), databaseName, pedl.Postgres.Resources, pool)
+	}
+	s.checkAgents(p, path.Child("agent"), pedl.Agent)
+	if pedl.SupportCheck != nil {
+		at := path.Child("supportCheck", "nodePool")
+		if pool, ok := s.checkPool(p, at, pedl.SupportCheck.NodePool, s.poolNames(), false); ok && pool.GPU == nil {
+			p.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
+		} else if ok {
+			s.checkArm(p, at, pool.Name, "the check", pool.MachineType)
+		}
+	}
+	s.checkAgentsAlone(p)
+}
+
+// checkAgents checks the agents. It refuses pools whose nodes come and go: Kubernetes does not see trials.
+func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent) {
+	checkEnvVars(p, path.Child("env"), agent.Env)
+	checkResources(p, path.Child("resources"), "an agent of PEDL", agent.Resources)
+	pools := path.Child("nodePools")
+	if s.existing() {
+		if len(agent.NodePools) > 0 {
+			p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
+		}
+		return
+	}
+	for i, name := range agent.NodePools {
+		pool, ok := s.checkPool(p, pools.Index(i), name, s.poolNames(), false)
+		if !ok {
+			continue
+		}
+		s.checkArm(p, pools.Index(i), name, "PEDL's agents", pool.MachineType)
+		if pool.Autoscaling != nil {
+			p.Invalid(pools.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
+		}
+	}
+}
+
+// checkAgentsAlone refuses to assign other pods to nodes with agents.
+func (s *Stack) checkAgentsAlone(p *input.Problems) {
+	check := func(path *field.Path, name string) {
+		if pool, ok := s.Pool(name); ok && s.hostsAgents(pool) {
+			p.Invalid(path.Child("nodePool"), name, "hosts PEDL agents, which expect to have its nodes to themselves; choose another pool, or remove this one from %s.agent.nodePools", pedlKey)
+		}
+	}
+	check(field.NewPath(pedlKey), s.PEDL.NodePool)
+	check(field.NewPath(natsKey), s.NATS.NodePool)
+	for i := range s.Jobs {
+		job := &s.Jobs[i]
+		check(job.At().Child("nats"), job.NATS.NodePool)
+		for _, role := range job.Roles() {
+			check(job.At().Child(role.Field), role.NodePool)
+		}
+	}
+}
+
+// checkCredential checks a required secret of any form.
+func checkCredential(p *input.Problems, path *field.Path, secret input.Secret) {
+	switch {
+	case secret == "":
+		p.Required(path, "write it with pulumi config set --secret --path '%s'", path)
+	case strings.ContainsFunc(string(secret), unicode.IsControl):
+		p.Invalid(path, field.OmitValueType{}, "must be a single line; set it again without the line break")
+	}
+}
+
+// checkExternalIPs checks the external addresses of a Service. GKE refuses all of them in a
+// cluster that the stack creates, because a Service could intercept the traffic of another
+// one (CVE-2020-8554). The remedy is another way to expose the Service.
+func checkExternalIPs(p *input.Problems, path *field.Path, addresses []string, stack *Stack, remedy string) {
+	if len(addresses) > 0 && !stack.existing() {
+		p.Invalid(path, addresses, "is only for an existing cluster, because GKE refuses external addresses of Services in a cluster that the stack creates; remove it, and %s", remedy)
+		return
+	}
+	for i, address := range addresses {
+		checkAddress(p, path.Index(i), address)
+	}
+}
+
+func checkAddress(p *input.Problems, path *field.Path, address string) {
+	if net.ParseIP(address) == nil {
+		p.Invalid(path, address, "must be an address like 10.0.0.2")
+	}
+}
+
+// checkUnused refuses a field that has no effect with other settings.
+func checkUnused(p *input.Problems, path *field.Path, given bool, condition string) {
+	if given {
+		p.Forbidden(path, "has no effect without %s; write that, or remove it", condition)
+	}
+}
+
+func (s *Stack) checkService(p *input.Problems, path *field.Path, service PEDLService) {
+	checkExternalIPs(p, path.Child("externalIPs"), service.ExternalIPs, s, "write type: LoadBalancer, or an ingress")
+	if at := path.Child("clusterIP"); service.ClusterIP != "" {
+		checkAddress(p, at, service.ClusterIP)
+		address, err := netip.ParseAddr(service.ClusterIP)
+		if services, bad := netip.ParsePrefix(s.Cluster.Network.Services); err == nil && bad == nil && !s.existing() && !services.Contains(address) {
+			p.Invalid(at, service.ClusterIP, "must be in %s, the range of %s.network.services", services, clusterKey)
+		}
+	}
+	ip, ranges := path.Child("loadBalancerIP"), path.Child("loadBalancerSourceRanges")
+	checkUnused(p, path.Child("nodePort"), service.NodePort != 0 && service.Type == corev1.ServiceTypeClusterIP, "type: NodePort or LoadBalancer")
+	if service.Type != corev1.ServiceTypeLoadBalancer {
+		checkUnused(p, ip, service.LoadBalancerIP != "", "type: LoadBalancer")
+		checkUnused(p, ranges, len(service.LoadBalancerSourceRanges) > 0, "type: LoadBalancer")
+		return
+	}
+	if service.LoadBalancerIP != "" {
+		checkAddress(p, ip, service.LoadBalancerIP)
+	}
+	// The annotation of GKE, and its name in older releases.
+	internal := service.Annotations["networking.gke.io/load-balancer-type"] == "Internal" || service.Annotations["cloud.google.com/load-balancer-type"] == "Internal"
+	if len(service.LoadBalancerSourceRanges) == 0 && !internal {
+		p.Required(ranges, "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
+	}
+	for i, text := range service.LoadBalancerSourceRanges {
+		if _, err := netip.ParsePrefix(text); err != nil {
+			p.Invalid(ranges.Index(i), text, "must be a network in CIDR notation, like 203.0.113.0/24")
+		}
+	}
+}
+
+func checkIngress(p *input.Problems, path *field.Path, in PEDLIngress) {
+	if !in.Enabled {
+		checkUnused(p, path.Child("annotations"), len(in.Annotations) > 0, "enabled: true")
+		checkUnused(p, path.Child("hosts"), len(in.Hosts) > 0, "enabled: true")
+		checkUnused(p, path.Child("tls"), len(in.TLS) > 0, "enabled: true")
+		return
+	}
+	check := func(at *field.Path, host string, ok bool) {
+		if !ok || len(validation.IsDNS1123Subdomain(host)) > 0 && len(validation.IsWildcardDNS1123Subdomain(host)) > 0 {
+			p.Invalid(at, host, "must be a name like pedl.example.com, in lower case")
+		}
+	}
+	for i, host := range in.Hosts {
+		check(path.Child("hosts").Index(i), host, net.ParseIP(host) == nil)
+	}
+	for i, certificate := range in.TLS {
+		at := path.Child("tls").Index(i)
+		p.Name(at.Child("secretName"), certificate.SecretName, validation.IsDNS1123Subdomain)
+		for j, host := range certificate.Hosts {
+			check(at.Child("hosts").Index(j), host, true)
+		}
+	}
+}
+
+// warnOfPEDL warns of a database that may be lost.
+func (s *Stack) warnOfPEDL(p *input.Problems) {
+	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
+		return
+	}
+	at, persistence := field.NewPath(pedlKey, "postgresql", "persistence"), s.PEDL.Postgres.Persistence
+	if !persistence.Enabled {
+		p.Warn(at.Child("enabled"), "the database is lost when its pod is deleted")
+	}
+	if class := persistence.StorageClass; class != "" {
+		p.Warn(at.Child("storageClass"), "the storage class %s determines what happens to the database when its claim is deleted. `pulumi destroy` keeps the claim, but deleting the cluster deletes it", class)
+	}
+}
+
+// PEDLDatabase returns the volume of PEDL's database, and whether it is a volume of the
+// stack.
+func (s *Stack) PEDLDatabase() (Volume, bool) {
+	if s.PEDL == nil {
+		return Volume{}, false
+	}
+	return s.PEDL.Postgres.Volume()
+}
