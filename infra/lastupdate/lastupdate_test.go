@@ -22,7 +22,7 @@ func TestSDKWasChecked(t *testing.T) {
 	for _, required := range file.Require {
 		if required.Mod.Path == "github.com/pulumi/pulumi/sdk/v3" {
 			assert.Equal(t, checkedSDK, required.Mod.Version,
-				"readStackOutputs and readStackResourceOutputs are not documented: run TestStorageKept in sandbox/e2e with the new version, and then write it into checkedSDK")
+				"readStackOutputs and readStackResourceOutputs are not documented: run TestStorage in sandbox/e2e with the new version, and then write it into checkedSDK")
 			return
 		}
 	}

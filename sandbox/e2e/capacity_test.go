@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -200,4 +201,22 @@ func (c cluster) cordon(nodes []string, cordoned bool) {
 		_, err := c.CoreV1().Nodes().Patch(c.t.Context(), node, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
 		require.NoError(c.t, err)
 	}
+}
+
+// assertRefused previews a stack and brings it up, which is refused before anything of it
+// is made.
+func assertRefused(t *testing.T, project, dir, stack, want string) {
+	t.Helper()
+	var output strings.Builder
+	s := openSandboxTo(t, &output, project, dir, stack)
+	preview := func() error { _, err := s.Preview(t.Context()); return err }
+	up := func() error { return s.Apply(t.Context()) }
+	for _, command := range []func() error{preview, up} {
+		output.Reset()
+		require.Error(t, command(), output.String())
+		assert.Contains(t, strings.Join(strings.Fields(output.String()), " "), want)
+		assert.NotContains(t, output.String(), "kubernetes:", "nothing is made")
+		assert.NotContains(t, output.String(), "gcp:", "nothing is made")
+	}
+	assert.NoError(t, s.Down(t.Context()))
 }

@@ -27,13 +27,13 @@ const poolLabel = "cloud.google.com/gke-nodepool"
 
 // cluster reads the objects of a stack's control plane.
 type cluster struct {
-	t *testing.T
+	t testing.TB
 	s *sandbox.Sandbox
 	kubernetes.Interface
 	extensions extensions.Interface
 }
 
-func newCluster(t *testing.T, s *sandbox.Sandbox) cluster {
+func newCluster(t testing.TB, s *sandbox.Sandbox) cluster {
 	t.Helper()
 	config, err := s.Cluster().RESTConfig()
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func (c cluster) assertOperatorAllowed() {
 }
 
 // readLog returns the output of the programs that really ran.
-func readLog(t *testing.T, s *sandbox.Sandbox) string {
+func readLog(t testing.TB, s *sandbox.Sandbox) string {
 	t.Helper()
 	entries, err := os.ReadDir(s.AgentLogs())
 	require.NoError(t, err)

@@ -16,6 +16,12 @@ import (
 	"persia/sandbox"
 )
 
+const password = "correct-horse-battery-staple"
+
+// secure returns a secret in the form of a stack file. The sandbox accepts plain text, and encrypts
+// it.
+func secure(text string) object { return object{"secure": text} }
+
 // assertNoCredential looks for the credentials in all objects of all kinds but
 // Secrets, in the outputs, and in the state.
 func (p *pedlStack) assertNoCredential(t *testing.T, result auto.UpResult) {

@@ -2,95 +2,168 @@ package e2e
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
+// fullStack has a job, and pools that hold it once.
+const fullStack = `
+nodePools:
+  - {name: rest, nodes: 2}
+  - {name: gpu, machineType: g2-standard-8, nodes: 2, gpu: {type: nvidia-l4, count: 1}}
+  - {name: servers, machineType: n2-standard-8, nodes: 2}
+jobs:
+  - name: train
+    nnWorker: {nodePool: gpu, replicas: 2, resources: {limits: {cpu: "4", memory: 8Gi, nvidia.com/gpu: "1"}}}
+    embeddingParameterServer: {nodePool: servers, replicas: 4, resources: {limits: {cpu: "3", memory: 8Gi}}}
+`
+
 // TestEdits edits a running job on nodes that hold it once: the program refuses an edit, or `up` finishes it.
-// All pods of a node may be evicted at once, as an upgrade does.
+// All pods of a node may be evicted at once, as an upgrade does. Then it edits NATS, with the real operator,
+// and a job that is left to PERSIA's operator.
 func TestEdits(t *testing.T) {
 	t.Parallel()
-	train := job("train", object{"nnWorker": gpuRole("gpu", 2, "4", "8Gi", 1), "embeddingParameterServer": role("servers", 4, "3", "8Gi")})
-	train["mounts"] = mounts("bucket", "/bucket", "share", "/share")
-	stack := newStorageStack(t, []object{
-		volume("bucket", "gcsFuse", object{"bucket": "madeup-checkpoints", "create": object{}, "sidecar": object{"ephemeralStorage": "1Gi"}}),
-		volume("share", "nfs", object{"server": "10.0.0.9", "path": "/exports"}),
-	}, train)
-	stack.configuration["persia:nodePools"] = append(stack.configuration["persia:nodePools"].([]object),
-		object{"name": "gpu", "machineType": "g2-standard-8", "nodes": 2, "gpu": object{"type": "nvidia-l4", "count": 1}},
-		object{"name": "servers", "machineType": "n2-standard-8", "nodes": 2})
-	stack.write()
-	s, printed := stack.sandbox(t.TempDir())
-	require.NoError(t, s.Apply(t.Context()))
-	c := newCluster(t, s)
-	for _, pod := range c.podsOfRole("train", "embedding-ps") {
-		eviction := &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-		assert.NoError(t, c.CoreV1().Pods(pod.Namespace).EvictV1(t.Context(), eviction))
+	s := newStack(t, fullStack, `
+storage:
+  - {name: bucket, size: 1Ti, gcsFuse: {bucket: madeup-checkpoints, create: {}, sidecar: {ephemeralStorage: 1Gi}}}
+  - {name: share, size: 1Ti, nfs: {server: 10.0.0.9, path: /exports}}
+jobs: [{name: train, mounts: [{volume: bucket, mountPath: /bucket}, {volume: share, mountPath: /share}]}]`)
+	s.up()
+	for _, pod := range s.podsOfRole("train", "embedding-ps") {
+		assert.NoError(t, s.evict(pod.Name))
 	}
-	// edited is the configuration with its only job, its volumes, and its pools.
-	type edited struct {
-		all, job       object
-		volumes, pools []any
-	}
-	of := func(value any) object { return value.(object) }
-	for _, edit := range []struct {
-		name    string
-		edit    func(edited)
-		refused string
-	}{
-		{"another NFS server", func(e edited) { of(of(e.volumes[1])["nfs"])["server"] = "10.0.0.8" }, "Kubernetes cannot change where the volume share is"},
-		{"another NFS server of a renamed volume", func(e edited) {
-			of(of(e.volumes[1])["nfs"])["server"], of(e.volumes[1])["name"] = "10.0.0.8", "other"
-			e.job["mounts"] = mounts("bucket", "/bucket", "other", "/share")
-		}, ""},
-		{"a folder of the bucket", func(e edited) { of(e.volumes[0])["mountOptions"] = []string{"only-dir=second"} }, ""},
-		{"labels of a volume", func(e edited) { of(e.volumes[1])["labels"] = object{"team": "ads"} }, ""},
-		{"another claim", func(e edited) { of(e.volumes[1])["claim"] = "another" }, "the volume other has the claim other-claim in the cluster"},
-		{"fewer servers, which are larger", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 2, "6", "16Gi") }, ""},
-		{"more servers, which are smaller", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 4, "3", "8Gi") },
-			"the new replicas do not fit on the pool servers beside the 2 old ones"},
-		{"smaller servers", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 2, "3", "8Gi") }, ""},
-		{"more servers", func(e edited) { e.job["embeddingParameterServer"] = role("servers", 4, "3", "8Gi") }, ""},
-		{"roles that change places", func(e edited) {
-			e.job["embeddingParameterServer"], e.job["dataloader"] = role("rest", 1, "2", "4Gi"), role("servers", 4, "3", "8Gi")
-		}, ""},
-		{"a renamed pool", func(e edited) {
-			of(e.pools[1])["name"], e.job["nnWorker"] = "gpus", gpuRole("gpus", 2, "4", "8Gi", 1)
-		}, ""},
-		{"another name of NATS", func(e edited) { of(e.all["persia:nats"])["name"] = "other-nats" }, ""},
-		{"metrics", func(e edited) { e.job["enableMetrics"] = true }, ""},
-		{"a renamed job", func(e edited) { e.job["name"] = "other" }, "the job other does not fit on the pool gpus beside the job train"},
-		{"a queue", func(e edited) {
-			e.all["persia:queue"] = object{"teams": []object{{"name": "ads"}}}
-			e.job["engine"], e.job["queue"] = "jobset", "ads"
-		}, "the job train has engine: statefulset in the cluster"},
-	} {
-		t.Run(edit.name, func(t *testing.T) {
-			before := stack.configuration
-			text, err := json.Marshal(before)
-			require.NoError(t, err)
-			var now object
-			require.NoError(t, json.Unmarshal(text, &now))
-			edit.edit(edited{now, of(now["persia:jobs"].([]any)[0]), now["persia:storage"].([]any), now["persia:nodePools"].([]any)})
-			stack.configuration = now
-			stack.write()
-			printed.reset()
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-			defer cancel()
-			err = s.Apply(ctx)
-			if edit.refused != "" {
-				require.Error(t, err)
-				require.Contains(t, printed.String(), edit.refused)
+	s.run(t, []step{
+		{name: "another NFS server", edit: `storage: [{name: share, nfs: {server: 10.0.0.8}}]`,
+			refused: "Kubernetes cannot change where the volume share is"},
+		{name: "another NFS server of a renamed volume", edit: `
+storage: [{name: share, rename: other, nfs: {server: 10.0.0.8}}]
+jobs: [{name: train, mounts: [{volume: bucket, mountPath: /bucket}, {volume: other, mountPath: /share}]}]`},
+		{name: "a folder of the bucket", edit: `storage: [{name: bucket, mountOptions: [only-dir=second]}]`},
+		{name: "another claim", edit: `storage: [{name: other, claim: another}]`, refused: "the volume other has the claim other-claim in the cluster"},
+		{name: "fewer servers, which are larger", edit: servers("servers", 2, "6", "16Gi")},
+		{name: "more servers, which are smaller", edit: servers("servers", 4, "3", "8Gi"),
+			refused: "the new replicas do not fit on the pool servers beside the 2 old ones"},
+		{name: "smaller servers", edit: servers("servers", 2, "3", "8Gi")},
+		{name: "more servers", edit: servers("servers", 4, "3", "8Gi")},
+		{name: "roles that change places", edit: `
+jobs:
+  - name: train
+    embeddingParameterServer: {nodePool: rest, replicas: 1, resources: {limits: {cpu: "2", memory: 4Gi}}}
+    dataloader: {nodePool: servers, replicas: 4, resources: {limits: {cpu: "3", memory: 8Gi}}}`},
+		{name: "a renamed pool", edit: `
+nodePools: [{name: gpu, rename: gpus}]
+jobs: [{name: train, nnWorker: {nodePool: gpus}}]`},
+		{name: "another name of NATS", edit: `nats: {name: broker}`},
+		{name: "a renamed job", edit: `jobs: [{name: train, rename: other}]`, refused: "the job other does not fit on the pool gpus beside the job train"},
+		{name: "a queue", edit: `
+queue: {teams: [{name: ads}]}
+jobs: [{name: train, engine: jobset, queue: ads}]`, refused: "the job train has engine: statefulset in the cluster"},
+
+		{name: "three NATS servers", edit: `nats: {size: 3}`, want: map[string]int{"update": 2}, then: func() {
+			s.assertServers(3)
+			await(s.t, func() bool {
+				budget, err := s.PolicyV1().PodDisruptionBudgets("nats-io").Get(s.t.Context(), "broker", metav1.GetOptions{})
+				return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.DisruptionsAllowed == 1
+			}, "one server may be evicted")
+		}},
+		{name: "another version of NATS", edit: `nats: {version: 2.10.20}`, want: map[string]int{"update": 1, "replace": 1}, then: func() {
+			for _, pod := range s.assertServers(3) {
+				assert.Equal(s.t, "nats:2.10.20", pod.Spec.Containers[0].Image, pod.Name)
 			}
-			if edit.refused != "" || !assert.NoError(t, err) {
-				stack.configuration = before
-			}
-		})
+			service, err := s.CoreV1().Services("nats-io").Get(s.t.Context(), "broker-mgmt", metav1.GetOptions{})
+			require.NoError(s.t, err)
+			assert.Equal(s.t, "2.10.20", service.Spec.Selector["nats_version"], "servers find each other by it")
+		}},
+		{name: "other resources of NATS, which the operator would ignore", edit: `nats: {resources: {limits: {cpu: 200m}}}`,
+			want: map[string]int{"replace": 2}, then: func() {
+				for _, pod := range s.assertServers(3) {
+					assert.Equal(s.t, "200m", pod.Spec.Containers[0].Resources.Limits.Cpu().String(), pod.Name)
+				}
+				await(s.t, func() bool {
+					_, client := s.CoreV1().Services("nats-io").Get(s.t.Context(), "broker", metav1.GetOptions{})
+					secret, err := s.CoreV1().Secrets("nats-io").Get(s.t.Context(), "broker", metav1.GetOptions{})
+					return client == nil && err == nil && strings.Count(string(secret.Data["nats.conf"]), "-mgmt.nats-io.svc:6222") == 3
+				}, "the service and the configuration come again")
+			}},
+
+		{name: "a job of PERSIA's operator", edit: `jobs: [{name: left, engine: operator, enableMetrics: true}]`, then: func() {
+			s.assertUnchanged()
+			s.createHeld()
+			assert.True(s.t, apierrors.IsTooManyRequests(s.evict(held)), "nothing would create the pod again")
+		}},
+	})
+	s.subtest(t, "a change of the operator's job waits for the last pod", s.assertChangeWaits)
+	s.run(t, []step{
+		{name: "the operator's job is suspended", edit: `jobs: [{name: left, suspend: true}]`, want: map[string]int{"replace": 2, "delete": 5}},
+		{name: "it goes on", edit: `jobs: [{name: left, suspend: false}]`, want: map[string]int{"replace": 2, "create": 5}},
+	})
+	s.assertAllowed("system:serviceaccount:nats-io:nats-operator", "create pods", "create secrets", "patch natsclusters", "get customresourcedefinitions")
+	s.destroy()
+}
+
+// servers is an edit of the embedding parameter servers of the job train.
+func servers(pool string, replicas int, cpu, memory string) string {
+	return fmt.Sprintf(`jobs: [{name: train, embeddingParameterServer: {nodePool: %s, replicas: %d, resources: {limits: {cpu: "%s", memory: %s}}}}]`,
+		pool, replicas, cpu, memory)
+}
+
+func (c cluster) evict(pod string) error {
+	return c.CoreV1().Pods("persia").EvictV1(c.t.Context(), &policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: pod}})
+}
+
+func (c cluster) assertServers(count int) []corev1.Pod {
+	c.t.Helper()
+	pods := c.pods("nats-io", "nats_cluster=broker")
+	c.assertOn("system", count, pods)
+	return pods
+}
+
+// held is a pod of the job left, as the operator would create it, which does not end by itself.
+const held = "left-dataloader-0"
+
+func (c cluster) createHeld() {
+	c.t.Helper()
+	_, err := c.CoreV1().Pods("persia").Create(c.t.Context(), &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: held, Labels: map[string]string{"persia_job": "left"}, Finalizers: []string{"sandbox.persia.com/hold"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "dataloader", Image: "persiaml/persia-cpu-runtime:latest"}}},
+	}, metav1.CreateOptions{})
+	require.NoError(c.t, err)
+	c.await(func() bool {
+		pod, err := c.CoreV1().Pods("persia").Get(c.t.Context(), held, metav1.GetOptions{})
+		return err == nil && pod.Status.Phase == corev1.PodRunning
+	}, "the pod runs")
+}
+
+// assertChangeWaits changes the job left while its pod does not end: the new job comes when the pod is gone,
+// and not before.
+func (s *stack) assertChangeWaits() {
+	budgets := s.PolicyV1().PodDisruptionBudgets("persia")
+	before, err := budgets.Get(s.t.Context(), "left", metav1.GetOptions{})
+	require.NoError(s.t, err)
+	s.edit(`jobs: [{name: left, logLevel: debug}]`)
+	up := begin(func() error { return s.s.Apply(s.t.Context()) })
+	pods := s.CoreV1().Pods("persia")
+	release := func() {
+		_, _ = pods.Patch(context.Background(), held, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})
 	}
+	defer release()
+	awaitUnless(s.t, patience, up.over, func() bool {
+		guard, err := budgets.Get(s.t.Context(), "left", metav1.GetOptions{})
+		return err == nil && guard.UID != before.UID && guard.Status.ExpectedPods == 1
+	}, "the new guard counts the pod")
+	assert.Empty(s.t, s.list("persia.com/v1/persiajobs"), "the new job waits")
+
+	require.NoError(s.t, pods.Delete(s.t.Context(), held, *metav1.NewDeleteOptions(0)))
+	release()
+	require.NoError(s.t, up.wait())
+	assert.Len(s.t, s.list("persia.com/v1/persiajobs"), 1)
 }

@@ -1,0 +1,393 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+
+	"persia/config"
+	"persia/config/input"
+	"persia/sandbox"
+)
+
+// madeUpFile is the file of a small stack, to which tests add what they are about.
+const madeUpFile = `
+project: my-project
+cluster: {name: madeup, region: us-central1, zones: [us-central1-a], deletionProtection: false}
+machineTypes: {}
+nodePools: [{name: rest, machineType: n2-standard-8, nodes: 1}]
+nvidiaDriver: {installer: managed}
+storage: []
+nats: {size: 1, resources: {limits: {cpu: 100m, memory: 512Mi}}}
+operator: {image: "persia/training:0.1.dev251"}
+jobs: []
+`
+
+// smallJob has what an edit does not say about a new job.
+const smallJob = `
+enableMetrics: false
+persiaEnv:
+  PERSIA_GLOBAL_CONFIG: /home/PERSIA/examples/src/adult-income/config/global_config.yml
+  PERSIA_EMBEDDING_CONFIG: /home/PERSIA/examples/src/adult-income/config/embedding_config.yml
+  PERSIA_NN_WORKER_ENTRY: /home/PERSIA/examples/src/adult-income/train.py
+  PERSIA_DATALOADER_ENTRY: /home/PERSIA/examples/src/adult-income/data_loader.py
+nnWorker: &role {nodePool: rest, replicas: 1, resources: {limits: {cpu: 100m, memory: 128Mi}}}
+dataloader: *role
+embeddingWorker: *role
+embeddingParameterServer: *role
+`
+
+// stack is a stack of a test, and its cluster once it is up.
+type stack struct {
+	cluster
+	name, project, dir string
+	// values are those of the stack file, by keys without a namespace.
+	values  object
+	printed *output
+}
+
+// newStack returns the stack madeup with edits. It is taken down when the test ends.
+func newStack(t testing.TB, edits ...string) *stack {
+	t.Helper()
+	return stackIn(t, t.TempDir(), "madeup", edits...)
+}
+
+// stackIn is [newStack] for a stack whose sandbox writes to dir. The stacks of the repository and of its examples
+// have their own files.
+func stackIn(t testing.TB, dir, name string, edits ...string) *stack {
+	t.Helper()
+	s := &stack{name: name, project: t.TempDir(), dir: dir, printed: &output{}}
+	s.t = t
+	text := []byte("config:\n" + strings.ReplaceAll(madeUpFile, "\n", "\n  "))
+	for _, folder := range []string{repository, examples} {
+		own, err := os.ReadFile(filepath.Join(folder, input.StackFileName(name)))
+		if err == nil {
+			text = own
+			require.NoError(t, os.CopyFS(s.project, os.DirFS(examples))) // the manifests of some
+		}
+	}
+	file, err := input.ParseStackFile(text, config.Namespace)
+	require.NoError(t, err)
+	s.values = object{}
+	for key, value := range file.Config {
+		s.values[strings.TrimPrefix(key, config.Namespace+":")] = value
+	}
+	text, err = os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.project, "Pulumi.yaml"), text, 0o600))
+	s.edit(edits...)
+	s.s, err = sandbox.New(sandbox.Options{
+		Project: s.project, Stack: name, Dir: dir, Tools: tools, Executable: executable,
+		Out: io.MultiWriter(t.Output(), s.printed),
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		if t.Failed() {
+			logFiles(t, filepath.Join(s.s.AgentLogs(), "*.log"))
+		}
+		if err := s.s.Down(context.Background()); err != nil {
+			t.Errorf("take the sandbox down: %v", err)
+			// Its processes would slow down all later tests.
+			killAll(t, dir)
+		}
+	})
+	return s
+}
+
+// edit merges fragments into the stack file: an object into an object, and what has a name in a list into the
+// item of that name, which `rename` renames and `remove: true` removes. null removes a key.
+func (s *stack) edit(fragments ...string) {
+	s.t.Helper()
+	for _, fragment := range fragments {
+		var changes object
+		require.NoError(s.t, yaml.Unmarshal([]byte(fragment), &changes), fragment)
+		jobs, _ := changes["jobs"].([]any)
+		for i := range jobs {
+			if there, _ := s.values["jobs"].([]any); indexOf(there, jobs[i]) < 0 {
+				var small object
+				require.NoError(s.t, yaml.Unmarshal([]byte(smallJob), &small))
+				jobs[i] = merge(small, jobs[i])
+			}
+		}
+		s.values = merge(s.values, changes).(object)
+	}
+	s.write(s.name)
+}
+
+func merge(into, changes any) any {
+	switch changes := changes.(type) {
+	case object:
+		old, _ := into.(object)
+		merged := maps.Clone(old)
+		if merged == nil {
+			merged = object{}
+		}
+		for key, value := range changes {
+			if merged[key] = merge(merged[key], value); value == nil {
+				delete(merged, key)
+			}
+		}
+		return merged
+	case []any:
+		old, _ := into.([]any)
+		if len(changes) == 0 || nameOf(changes[0]) == nil {
+			return changes
+		}
+		merged := slices.Clone(old)
+		for _, change := range changes {
+			at := indexOf(merged, change)
+			if at < 0 {
+				at, merged = len(merged), append(merged, object{})
+			}
+			item := merge(merged[at], change).(object)
+			if name := item["rename"]; name != nil {
+				item["name"] = name
+			}
+			merged[at] = item
+			if delete(item, "rename"); item["remove"] == true {
+				merged = slices.Delete(merged, at, at+1)
+			}
+		}
+		return merged
+	default:
+		return changes
+	}
+}
+
+func nameOf(item any) any {
+	named, _ := item.(object)
+	return named["name"]
+}
+
+func indexOf(list []any, item any) int {
+	return slices.IndexFunc(list, func(there any) bool { return nameOf(there) == nameOf(item) })
+}
+
+// write writes the stack file under a name.
+func (s *stack) write(name string) {
+	s.t.Helper()
+	text, err := input.StackFile{Config: s.configuration()}.Text()
+	require.NoError(s.t, err)
+	require.NoError(s.t, os.WriteFile(filepath.Join(s.project, input.StackFileName(name)), text, 0o600))
+}
+
+func (s *stack) configuration() input.Values {
+	values := input.Values{}
+	for key, value := range s.values {
+		values[config.Namespace+":"+key] = value
+	}
+	return values
+}
+
+// load reads the stack file as the program does.
+func (s *stack) load() *config.Stack {
+	s.t.Helper()
+	loaded, err := config.Load(s.configuration().Get, os.DirFS(repository))
+	require.NoError(s.t, err)
+	return loaded
+}
+
+// start starts the control plane.
+func (s *stack) start() {
+	s.t.Helper()
+	require.NoError(s.t, s.s.Cluster().Start(s.t.Context(), s.t.Output()))
+	s.cluster = newCluster(s.t, s.s)
+}
+
+// none is for an update that changes nothing.
+var none = map[string]int{}
+
+// up brings the stack up with edits, and returns the changes.
+func (s *stack) up(edits ...string) map[string]int {
+	s.t.Helper()
+	changes, _ := s.outputs(edits...)
+	return changes
+}
+
+// outputs is [stack.up] that also returns the outputs.
+func (s *stack) outputs(edits ...string) (map[string]int, auto.OutputMap) {
+	s.t.Helper()
+	s.edit(edits...)
+	result, err := s.s.Up(s.t.Context())
+	require.NoError(s.t, err)
+	if s.Interface == nil {
+		s.cluster = newCluster(s.t, s.s)
+	}
+	return changesOf(s.t, result.Summary), result.Outputs
+}
+
+// refresh refreshes the state, and returns what had drifted.
+func (s *stack) refresh() map[string]int {
+	s.t.Helper()
+	result, err := s.s.Refresh(s.t.Context())
+	require.NoError(s.t, err)
+	return changesOf(s.t, result.Summary)
+}
+
+// assertUnchanged checks that one more up has nothing to do, neither before nor after a refresh.
+func (s *stack) assertUnchanged() {
+	s.t.Helper()
+	assert.Empty(s.t, s.up(), "second up")
+	assert.Empty(s.t, s.refresh(), "refresh")
+}
+
+// destroy deletes the stack, and checks that nothing is left in the cluster.
+func (s *stack) destroy() {
+	s.t.Helper()
+	require.NoError(s.t, s.s.Destroy(s.t.Context()))
+	s.assertEmpty()
+}
+
+// down takes the whole sandbox down, and checks that it leaves nothing but files with the given names.
+func (s *stack) down(left ...string) {
+	s.t.Helper()
+	require.NoError(s.t, s.s.Down(s.t.Context()))
+	entries, err := os.ReadDir(s.dir)
+	require.NoError(s.t, err)
+	var found []string
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	assert.Equal(s.t, left, found, "files that down leaves")
+	assert.Empty(s.t, sandboxProcesses(s.t, s.dir), "down leaves no process")
+	s.Interface = nil
+}
+
+// assertRefused checks that a preview of the stack file fails, and what it says.
+func (s *stack) assertRefused(want string) {
+	s.t.Helper()
+	s.printed.reset()
+	_, err := s.s.Preview(s.t.Context())
+	require.Error(s.t, err)
+	require.Contains(s.t, strings.Join(strings.Fields(s.printed.String()), " "), want)
+}
+
+// step is an edit of a stack that runs.
+type step struct {
+	name, edit string
+	// want are the changes that up makes, unless it is nil.
+	want map[string]int
+	// refused is what a preview says about an edit that the program refuses. The stack stays as it was.
+	refused string
+	// then checks the stack after up.
+	then func()
+}
+
+// run makes the steps one after another, each in a subtest, until one fails.
+func (s *stack) run(t *testing.T, steps []step) {
+	t.Helper()
+	for _, step := range steps {
+		ok := s.subtest(t, step.name, func() {
+			if step.refused != "" {
+				before := s.values
+				s.edit(step.edit)
+				s.assertRefused(step.refused)
+				s.values = before
+				s.edit()
+				return
+			}
+			changes := s.up(step.edit)
+			if step.want != nil {
+				assert.Equal(s.t, step.want, changes)
+			}
+			if step.then != nil {
+				step.then()
+			}
+		})
+		if !ok {
+			t.FailNow()
+		}
+	}
+}
+
+// subtest runs a test of the stack as a subtest of t.
+func (s *stack) subtest(t *testing.T, name string, test func()) bool {
+	t.Helper()
+	whole := s.t
+	defer func() { s.t = whole }()
+	return t.Run(name, func(t *testing.T) {
+		s.t = t
+		test()
+	})
+}
+
+func changesOf(t testing.TB, summary auto.UpdateSummary) map[string]int {
+	t.Helper()
+	require.NotNil(t, summary.ResourceChanges)
+	changes := maps.Clone(*summary.ResourceChanges)
+	delete(changes, "same")
+	return changes
+}
+
+// output collects the printed text.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(text []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(text)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func (o *output) reset() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.text.Reset()
+}
+
+// await waits until an operation has printed a text.
+func (o *output) await(t testing.TB, by *operation, text string) {
+	t.Helper()
+	awaitUnless(t, patience, by.over, func() bool { return strings.Contains(o.String(), text) }, "%q is printed", text)
+}
+
+// bound checks that a claim and a volume are bound to each other, and returns the volume.
+func (c cluster) bound(namespace, claimName, volumeName string) *corev1.PersistentVolume {
+	c.t.Helper()
+	claim, err := c.CoreV1().PersistentVolumeClaims(namespace).Get(c.t.Context(), claimName, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, claimName)
+	assert.Equal(c.t, volumeName, claim.Spec.VolumeName)
+	require.NotNil(c.t, volume.Spec.ClaimRef, volumeName)
+	assert.Equal(c.t, claim.UID, volume.Spec.ClaimRef.UID)
+	return volume
+}
+
+// list returns the objects in the namespace persia of a resource, which is GROUP/VERSION/NAME.
+func (c cluster) list(resource string) []unstructured.Unstructured {
+	c.t.Helper()
+	config, err := c.s.Cluster().RESTConfig()
+	require.NoError(c.t, err)
+	parts := strings.Split(resource, "/")
+	list, err := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}).
+		Namespace("persia").List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	return list.Items
+}
