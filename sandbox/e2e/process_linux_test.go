@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,6 +27,17 @@ func sandboxProcesses(t testing.TB, dir string) []process.Process {
 func assertNoProcess(t *testing.T, dir string) {
 	t.Helper()
 	assert.Empty(t, sandboxProcesses(t, dir), "down leaves no process")
+}
+
+// killAll kills the processes that have a path of dir in their command line, and waits
+// until they are gone.
+func killAll(t testing.TB, dir string) {
+	t.Helper()
+	for processes := sandboxProcesses(t, dir); len(processes) > 0; processes = sandboxProcesses(t, dir) {
+		for _, p := range processes {
+			_ = syscall.Kill(p.PID, syscall.SIGKILL)
+		}
+	}
 }
 
 // assertListensOnLoopbackOnly looks at the listening sockets of all processes of

@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -19,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
@@ -390,4 +392,39 @@ func (c cluster) list(resource string) []unstructured.Unstructured {
 		Namespace("persia").List(c.t.Context(), metav1.ListOptions{})
 	require.NoError(c.t, err)
 	return list.Items
+}
+
+// eachObject calls see with each object of the control plane.
+func eachObject(ctx context.Context, s *sandbox.Sandbox, see func(unstructured.Unstructured)) error {
+	config, err := s.Cluster().RESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return err
+		}
+		for _, kind := range list.APIResources {
+			if !slices.Contains(kind.Verbs, "list") {
+				continue
+			}
+			items, err := client.Resource(gv.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind.Name, err)
+			}
+			for _, item := range items.Items {
+				see(item)
+			}
+		}
+	}
+	return nil
 }
