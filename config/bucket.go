@@ -1,17 +1,14 @@
 package config
 
 import (
-	"net"
 	"regexp"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
 	"persia/config/input"
-	"persia/gcp"
 )
 
 // GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one,
@@ -31,10 +28,10 @@ type Sidecar struct {
 	// CPU is a quantity.
 	CPU string `json:"cpu,omitempty" default:"250m" form:"quantity"`
 	// Memory is a quantity.
-	Memory string `json:"memory,omitempty" default:"256Mi" form:"quantity"`
+	Memory string `json:"memory,omitempty" default:"256Mi" form:"bytes"`
 	// EphemeralStorage is a quantity. For embedding parameter servers, it requests at least what
 	// `hashmapShards` of the job says that they write at the same time.
-	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"quantity"`
+	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"bytes"`
 }
 
 // Requests returns the amounts, with 0 for invalid quantities.
@@ -64,12 +61,8 @@ type CreateBucket struct {
 	// DeleteNoncurrent makes Cloud Storage delete old noncurrent versions. Default: they
 	// are kept.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
-	// KMSKey is the Cloud KMS key that encrypts the objects, in the location of the bucket.
-	// Default: Google's own.
-	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack is the name of the bucket, to have `pulumi destroy` delete it with all
-	// checkpoints. Default: it is kept.
-	DeleteWithStack string `json:"deleteWithStack,omitempty"`
+
+	Creation `json:",inline"`
 }
 
 // DeleteNoncurrent deletes noncurrent versions: overwritten and deleted objects. It never deletes
@@ -85,30 +78,7 @@ type DeleteNoncurrent struct {
 	NewerVersions int `json:"newerVersions,omitempty" default:"1" min:"0"`
 }
 
-func (g *GCSFuse) Field() string  { return "gcsFuse" }
 func (g *GCSFuse) String() string { return "gs://" + g.Bucket }
-
-func (g *GCSFuse) Identity() string {
-	if g.Bucket == "" {
-		return ""
-	}
-	return "csi " + gcp.DriverGCSFuse + " " + g.Bucket
-}
-
-func (g *GCSFuse) API() string { return "storage.googleapis.com" }
-
-func (g *GCSFuse) Disks(int64) []capacity.Disk { return nil }
-
-func (g *GCSFuse) Creation() *Creation {
-	if g.Create == nil {
-		return nil
-	}
-	return &Creation{KMSKey: g.Create.KMSKey, DeletesData: g.Create.DeleteWithStack != ""}
-}
-
-func (g *GCSFuse) traits() traits {
-	return traits{access: corev1.ReadWriteMany, driver: gcp.DriverGCSFuse}
-}
 
 func (g *GCSFuse) resolve(stack *Stack) {
 	if g.Create == nil {
@@ -121,80 +91,29 @@ func (g *GCSFuse) resolve(stack *Stack) {
 	g.Create.Location = strings.ToUpper(g.Create.Location)
 }
 
+// bucketForm matches names of buckets (Cloud Storage, "Bucket naming requirements").
+var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
+
 func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
-	checkBucket(p, path.Child("bucket"), g.Bucket)
-	sidecar := path.Child("sidecar")
-	checkAmount(p, sidecar.Child("cpu"), g.Sidecar.CPU)
-	checkBytes(p, sidecar.Child("memory"), g.Sidecar.Memory)
-	checkBytes(p, sidecar.Child("ephemeralStorage"), g.Sidecar.EphemeralStorage)
-	if create := path.Child("create"); g.Create != nil && checkCreatable(p, create, stack) {
-		g.Create.check(p, create, g.Bucket, stack)
-	}
-}
-
-func (g *GCSFuse) checkSize(*input.Problems, *field.Path, *Volume)      {}
-func (g *GCSFuse) checkUsers(*input.Problems, *field.Path, volumeUsers) {}
-
-func checkAmount(p *input.Problems, path *field.Path, amount string) {
-	switch q, err := input.ParseQuantity(amount); {
-	case err != nil:
-		p.Invalid(path, amount, "%s", err)
-	case q.Sign() <= 0:
-		p.Invalid(path, amount, "must be more than 0; omit it for the default")
-	}
-}
-
-// checkBytes is checkAmount for amounts in bytes.
-func checkBytes(p *input.Problems, path *field.Path, amount string) {
-	checkAmount(p, path, amount)
-	if q, err := input.ParseQuantity(amount); err == nil && q.Sign() > 0 && q.CmpInt64(1<<20) < 0 {
-		p.Invalid(path, amount, "is less than 1Mi; quantities are in bytes, so write a unit, like 256Mi")
-	}
-}
-
-var (
-	// bucketForm matches names of buckets (Cloud Storage, "Bucket naming requirements").
-	bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
-	// googleBucket matches names that Google reserves, and names that look like them.
-	googleBucket = regexp.MustCompile(`^goog|g[o0]{2}g[l1]e`)
-	locationForm = regexp.MustCompile(`^[A-Z][A-Z0-9-]+$`)
-)
-
-func checkBucket(p *input.Problems, path *field.Path, bucket string) {
-	switch bare, prefixed := strings.CutPrefix(bucket, "gs://"); {
-	case bucket == "":
-		p.Required(path, "write the name of a bucket")
+	bucket := path.Child("bucket")
+	switch bare, prefixed := strings.CutPrefix(g.Bucket, "gs://"); {
+	case g.Bucket == "":
+		p.Required(bucket, "write the name of a bucket")
 	case prefixed:
-		p.Invalid(path, bucket, "must be only the name; write %s", strings.TrimSuffix(bare, "/"))
-	case !bucketForm.MatchString(bucket):
-		p.Invalid(path, bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")
-	case net.ParseIP(bucket) != nil:
-		p.Invalid(path, bucket, "is an IP address, which cannot be the name of a bucket; write a name like my-project-checkpoints")
-	case googleBucket.MatchString(bucket):
-		p.Invalid(path, bucket, "resembles Google's name, which Cloud Storage refuses; write a name like my-project-checkpoints")
-	case strings.Contains(bucket, ".."):
-		p.Invalid(path, bucket, "must not have two dots in a row")
+		p.Invalid(bucket, g.Bucket, "must be only the name; write %s", strings.TrimSuffix(bare, "/"))
+	case !bucketForm.MatchString(g.Bucket):
+		p.Invalid(bucket, g.Bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")
 	}
-}
-
-func (c *CreateBucket) check(p *input.Problems, path *field.Path, bucket string, stack *Stack) {
-	if strings.Contains(bucket, ".") {
-		p.Invalid(path, bucket, "only the verified owner of a domain can create a bucket with a dot in its name; write a name without dots, or remove create")
+	create := path.Child("create")
+	if g.Create == nil || !g.Create.check(p, create, stack, g.Bucket, "Cloud Storage", g.Create.keyLocation()) || g.Create.DeleteNoncurrent == nil {
+		return
 	}
-	if region := strings.ToLower(c.Location); !locationForm.MatchString(c.Location) || strings.Contains(region, "-") && !input.IsRegion(region) {
-		p.Invalid(path.Child("location"), c.Location, "must be a region like us-central1, or a dual- or multi-region like NAM4 or US")
+	switch prefix, at := g.Create.DeleteNoncurrent.Prefix, create.Child("deleteNoncurrent", "prefix"); {
+	case prefix == "":
+		p.Required(at, "write the directory that the rule applies to, like checkpoints/")
+	case !strings.HasSuffix(prefix, "/") || strings.HasPrefix(prefix, "/") || strings.Contains(prefix, "//"):
+		p.Invalid(at, prefix, "must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")
 	}
-	if days := c.SoftDeleteDays; days != 0 && (days < 7 || days > 90) {
-		p.Invalid(path.Child("softDeleteDays"), days, "must be from 7 to 90, or 0 to turn soft delete off")
-	}
-	if at := path.Child("deleteNoncurrent"); c.DeleteNoncurrent != nil {
-		if !c.Versioning {
-			p.Forbidden(at, "requires versioning, because without it there are no noncurrent versions; write versioning: true, or remove it")
-		}
-		c.DeleteNoncurrent.check(p, at)
-	}
-	input.KMSKey(p, path.Child("kmsKey"), c.KMSKey, "Cloud Storage", stack.Cluster.Region, c.keyLocation())
-	checkDeletion(p, path, c.DeleteWithStack, bucket)
 }
 
 // keyLocation returns the location of the bucket by its name in Cloud KMS, where its key must
@@ -205,13 +124,4 @@ func (c *CreateBucket) keyLocation() string {
 		return "europe"
 	}
 	return strings.ToLower(c.Location)
-}
-
-func (d *DeleteNoncurrent) check(p *input.Problems, path *field.Path) {
-	switch at := path.Child("prefix"); {
-	case d.Prefix == "":
-		p.Required(at, "write the directory that the rule applies to, like checkpoints/")
-	case !strings.HasSuffix(d.Prefix, "/") || strings.HasPrefix(d.Prefix, "/") || strings.Contains(d.Prefix, "//"):
-		p.Invalid(at, d.Prefix, "must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")
-	}
 }

@@ -167,12 +167,13 @@ func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, 
 	}
 	input.SubPath(p, at.Child("subPath"), d.SubPath)
 	database := d.volume()
-	database.CheckAccessMode(p, at.Child("accessMode"), d.AccessMode)
+	database.checkAccessMode(p, at.Child("accessMode"), d.AccessMode)
 	if d.checkOneSource(p, at) {
-		database.CheckSource(p, at, stack)
+		input.Bytes(p, at.Child("size"), d.Size)
+		database.checkSource(p, at, stack)
 		checkDatabaseVolume(p, at, &database, nodePool, stack)
 	} else if d.StorageClass != "" {
-		database.CheckSize(p, at.Child("size"))
+		input.Bytes(p, at.Child("size"), d.Size)
 	}
 }
 
@@ -216,7 +217,7 @@ func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, 
 		}
 	}
 	if pool, ok := stack.Pool(nodePool); ok {
-		database.CheckUsers(p, path, volumeUsers{Pools: []volumePool{stack.volumePool(pool)}, OnePod: true})
+		database.checkUsers(p, path, volumeUsers{Pools: []volumePool{stack.volumePool(pool)}, OnePod: true})
 	}
 }
 

@@ -3,15 +3,12 @@ package config
 import (
 	"fmt"
 	"net"
-	"regexp"
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
 	"persia/config/input"
 	"persia/gcp"
 )
@@ -37,12 +34,8 @@ type CreateDisk struct {
 	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You
 	// cannot change it later.
 	Type string `json:"type,omitempty" default:"pd-balanced" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
-	// KMSKey is the Cloud KMS key that encrypts the disk, in its region or global. You cannot change
-	// it later. Default: Google's own.
-	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack is the name of the disk, to have `pulumi destroy` delete it with all
-	// checkpoints. Default: it is kept.
-	DeleteWithStack string `json:"deleteWithStack,omitempty"`
+
+	Creation `json:",inline"`
 }
 
 // Handle returns the ID by which the driver and Google Cloud know the disk.
@@ -65,36 +58,7 @@ func (d *PersistentDisk) Region() string {
 	return gcp.RegionOf(d.Zones[0])
 }
 
-func (d *PersistentDisk) Field() string  { return "persistentDisk" }
 func (d *PersistentDisk) String() string { return d.Handle() }
-
-func (d *PersistentDisk) Identity() string {
-	if d.Disk == "" {
-		return ""
-	}
-	return "csi " + gcp.DriverPersistentDisk + " " + d.Handle()
-}
-
-func (d *PersistentDisk) API() string { return "compute.googleapis.com" }
-
-// Disks returns two disks for a regional one, which Compute Engine counts in both zones.
-func (d *PersistentDisk) Disks(sizeGiB int64) []capacity.Disk {
-	if d.Create == nil {
-		return nil
-	}
-	return slices.Repeat([]capacity.Disk{{Type: d.Create.Type, GB: int(sizeGiB)}}, len(d.Zones))
-}
-
-func (d *PersistentDisk) Creation() *Creation {
-	if d.Create == nil {
-		return nil
-	}
-	return &Creation{KMSKey: d.Create.KMSKey, DeletesData: d.Create.DeleteWithStack != ""}
-}
-
-func (d *PersistentDisk) traits() traits {
-	return traits{access: corev1.ReadWriteOnce, block: true, deletable: true, driver: gcp.DriverPersistentDisk}
-}
 
 func (d *PersistentDisk) resolve(stack *Stack) {
 	if d.Project == "" {
@@ -112,8 +76,9 @@ func (d *PersistentDisk) check(p *input.Problems, path *field.Path, stack *Stack
 	}
 	d.checkZones(p, path.Child("zones"), stack)
 	input.OneOf(p, path.Child("fsType"), d.FSType, gcp.FileSystems...)
-	if create := path.Child("create"); d.Create != nil && checkCreatable(p, create, stack) {
-		d.checkCreate(p, create, stack)
+	if create := path.Child("create"); d.Create != nil &&
+		d.Create.check(p, create, stack, d.Disk, "Compute Engine", stack.Cluster.Region, "global") && d.Project != stack.Project {
+		p.Invalid(create, d.Project, "the stack creates disks in its own project, %s; remove project", stack.Project)
 	}
 }
 
@@ -129,39 +94,6 @@ func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, stack *
 		input.Zones(p, path, d.Region(), d.Zones)
 	default:
 		input.Zones(p, path, stack.Cluster.Region, d.Zones)
-	}
-}
-
-func (d *PersistentDisk) checkCreate(p *input.Problems, path *field.Path, stack *Stack) {
-	if d.Project != stack.Project {
-		p.Invalid(path, d.Project, "the stack creates disks in its own project, %s; remove project", stack.Project)
-	}
-	if d.Regional() && d.Create.Type == "hyperdisk-balanced" {
-		p.Invalid(path.Child("type"), d.Create.Type, "must be pd-standard, pd-balanced or pd-ssd for a regional disk")
-	}
-	input.KMSKey(p, path.Child("kmsKey"), d.Create.KMSKey, "Compute Engine", stack.Cluster.Region, stack.Cluster.Region, "global")
-	checkDeletion(p, path, d.Create.DeleteWithStack, d.Disk)
-}
-
-// mostDiskGiB is Compute Engine's limit for all of these types (Compute Engine,
-// "About disks").
-const mostDiskGiB = 65536
-
-// leastDiskGiB is the minimum size of a disk by its type, except for a regional pd-standard.
-var leastDiskGiB = map[string]int64{"pd-standard": 10, "pd-balanced": 10, "pd-ssd": 10, "hyperdisk-balanced": 4}
-
-const leastRegionalStandardGiB = 200
-
-func (d *PersistentDisk) checkSize(p *input.Problems, path *field.Path, volume *Volume) {
-	if d.Create == nil {
-		return
-	}
-	least, known := leastDiskGiB[d.Create.Type]
-	if d.Regional() && d.Create.Type == "pd-standard" {
-		least = leastRegionalStandardGiB
-	}
-	if size := volume.SizeGiB(); known && (size < least || size > mostDiskGiB || !volume.wholeGiB()) {
-		p.Invalid(path, volume.Size, "must be from %dGi to %dGi, in whole Gi, for a disk of type %s", least, mostDiskGiB, d.Create.Type)
 	}
 }
 
@@ -212,12 +144,8 @@ type Filestore struct {
 type CreateFilestore struct {
 	// Tier is the service tier. You cannot change it later.
 	Tier string `json:"tier,omitempty" default:"ZONAL" enum:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`
-	// KMSKey is the Cloud KMS key that encrypts the instance, in its region. You cannot change it
-	// later. Default: Google's own.
-	KMSKey string `json:"kmsKey,omitempty"`
-	// DeleteWithStack is the name of the instance, to have `pulumi destroy` delete it with all
-	// checkpoints. Default: it is kept.
-	DeleteWithStack string `json:"deleteWithStack,omitempty"`
+
+	Creation `json:",inline"`
 }
 
 // Handle returns the ID by which the driver knows the share.
@@ -225,32 +153,8 @@ func (f *Filestore) Handle() string {
 	return fmt.Sprintf("modeInstance/%s/%s/%s", f.Location, f.Instance, f.Share)
 }
 
-func (f *Filestore) Field() string { return "filestore" }
-
 func (f *Filestore) String() string {
 	return fmt.Sprintf("Filestore instance %s in %s", f.Instance, f.Location)
-}
-
-func (f *Filestore) Identity() string {
-	if f.Instance == "" {
-		return ""
-	}
-	return "csi " + gcp.DriverFilestore + " " + f.Handle()
-}
-
-func (f *Filestore) API() string { return "file.googleapis.com" }
-
-func (f *Filestore) Disks(int64) []capacity.Disk { return nil }
-
-func (f *Filestore) Creation() *Creation {
-	if f.Create == nil {
-		return nil
-	}
-	return &Creation{KMSKey: f.Create.KMSKey, DeletesData: f.Create.DeleteWithStack != "", InNetwork: true}
-}
-
-func (f *Filestore) traits() traits {
-	return traits{access: corev1.ReadWriteMany, deletable: true, driver: gcp.DriverFilestore}
 }
 
 func (f *Filestore) resolve(stack *Stack) {
@@ -262,7 +166,7 @@ func (f *Filestore) resolve(stack *Stack) {
 	}
 	switch {
 	case f.Location != "":
-	case filestoreTiers[f.Create.Tier].regional:
+	case f.Create.Tier == "REGIONAL" || f.Create.Tier == "ENTERPRISE":
 		f.Location = stack.Cluster.Region
 	case len(stack.Cluster.Zones) > 0:
 		f.Location = stack.Cluster.Zones[0]
@@ -271,15 +175,15 @@ func (f *Filestore) resolve(stack *Stack) {
 
 func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
 	p.Name(path.Child("instance"), f.Instance, validation.IsDNS1035Label)
-	switch ip := path.Child("ip"); {
-	case f.IP == "":
-	case net.ParseIP(f.IP) == nil:
+	if ip := path.Child("ip"); f.IP != "" && net.ParseIP(f.IP) == nil {
 		p.Invalid(ip, f.IP, "must be an address like 10.0.0.2")
-	default:
+	} else if f.IP != "" {
 		input.Host(p, ip, f.IP)
 	}
 	if f.Create != nil {
-		f.checkCreate(p, path, stack)
+		if f.Create.check(p, path.Child("create"), stack, f.Instance, "Filestore", stack.Cluster.Region) && f.IP != "" {
+			p.Forbidden(path.Child("ip"), "Filestore chooses the address of an instance that the stack creates; remove it")
+		}
 		return
 	}
 	if location := path.Child("location"); f.Location == "" {
@@ -293,80 +197,4 @@ func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
 	if f.IP == "" && stack.existing() {
 		p.Required(path.Child("ip"), "write the address of the instance, because the program does not contact Google Cloud for an existing cluster")
 	}
-}
-
-func (f *Filestore) checkCreate(p *input.Problems, path *field.Path, stack *Stack) {
-	create := path.Child("create")
-	if !checkCreatable(p, create, stack) {
-		return
-	}
-	if f.IP != "" {
-		p.Forbidden(path.Child("ip"), "Filestore chooses the address of an instance that the stack creates; remove it")
-	}
-	checkDeletion(p, create, f.Create.DeleteWithStack, f.Instance)
-	tier, known := filestoreTiers[f.Create.Tier]
-	if !known {
-		return // reported by the enumeration
-	}
-	switch {
-	case tier.regional && f.Location != stack.Cluster.Region:
-		p.Invalid(path.Child("location"), f.Location, "must be the region of the cluster, %s, because the tier %s is regional", stack.Cluster.Region, f.Create.Tier)
-	case !tier.regional:
-		input.Zone(p, path.Child("location"), stack.Cluster.Region, f.Location)
-	}
-	if !shareForm.MatchString(f.Share) || len(f.Share) > tier.longestShare {
-		p.Invalid(path.Child("share"), f.Share, "must be at most %d letters, digits, and underscores, and begin with a letter", tier.longestShare)
-	}
-	if key := create.Child("kmsKey"); f.Create.KMSKey != "" && !tier.encrypted {
-		p.Invalid(key, f.Create.KMSKey, "is not supported by the tier %s, which uses only Google's own keys; choose ZONAL, REGIONAL or ENTERPRISE", f.Create.Tier)
-	} else {
-		input.KMSKey(p, key, f.Create.KMSKey, "Filestore", stack.Cluster.Region, stack.Cluster.Region)
-	}
-}
-
-func (f *Filestore) checkUsers(*input.Problems, *field.Path, volumeUsers) {}
-
-var shareForm = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_]{0,62}$`)
-
-// sizes is a range of capacities in GiB.
-type sizes struct{ least, most, step int64 }
-
-// filestoreTier is a service tier of Filestore (Filestore, "Service tiers").
-type filestoreTier struct {
-	regional  bool
-	encrypted bool // supports Cloud KMS keys
-	sizes     []sizes
-	// longestShare is the maximum length of the name of a share.
-	longestShare int
-}
-
-var filestoreTiers = map[string]filestoreTier{
-	"BASIC_HDD":  {sizes: []sizes{{1024, 65433, 1}}, longestShare: 16},
-	"BASIC_SSD":  {sizes: []sizes{{2560, 65433, 1}}, longestShare: 16},
-	"ZONAL":      {encrypted: true, sizes: []sizes{{1024, 9984, 256}, {10240, 102400, 2560}}, longestShare: 63},
-	"REGIONAL":   {regional: true, encrypted: true, sizes: []sizes{{1024, 9984, 256}, {10240, 102400, 2560}}, longestShare: 63},
-	"ENTERPRISE": {regional: true, encrypted: true, sizes: []sizes{{1024, 10240, 256}}, longestShare: 63},
-}
-
-// checkSize checks that the tier supports the size of the volume.
-func (f *Filestore) checkSize(p *input.Problems, path *field.Path, volume *Volume) {
-	if f.Create == nil {
-		return
-	}
-	tier, known := filestoreTiers[f.Create.Tier]
-	if !known {
-		return
-	}
-	size, ranges := volume.SizeGiB(), make([]string, len(tier.sizes))
-	for i, r := range tier.sizes {
-		if size >= r.least && size <= r.most && (size-r.least)%r.step == 0 && volume.wholeGiB() {
-			return
-		}
-		ranges[i] = fmt.Sprintf("from %dGi to %dGi in steps of %dGi", r.least, r.most, r.step)
-	}
-	hint := ""
-	if size > tier.sizes[len(tier.sizes)-1].most {
-		hint = "; a checkpoint as large as that needs a bucket: use gcsFuse"
-	}
-	p.Invalid(path, volume.Size, "must be %s in the tier %s of Filestore%s", input.Or(ranges), f.Create.Tier, hint)
 }

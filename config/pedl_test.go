@@ -149,8 +149,6 @@ func TestPEDLRefused(t *testing.T) {
 			onDisk + ".hostPath", []string{"up to 2 nodes (pools system)"}},
 		{"disk for many", withPEDL(edits{onDisk: edits{"accessMode": "ReadWriteMany"}}),
 			onDisk + ".accessMode", []string{"is not supported by a disk"}},
-		{"disk too small", withPEDL(edits{onDisk: edits{"size": "1Gi"}}),
-			onDisk + ".size", []string{"from 10Gi"}},
 		{"disk elsewhere", withPEDL(edits{"persia:cluster.zones": []any{"us-central1-a"}, onDisk: edits{"persistentDisk": edits{"disk": "d", "zones": []any{"us-central1-b"}}}}),
 			onDisk + ".persistentDisk.zones", []string{"pool system, whose pods mount the volume, has nodes only in us-central1-a"}},
 		{"volume of the database's name", withPEDL(edits{"persia:storage[1]": edits{"name": "pedl-postgresql", "size": "1Gi", "nfs": edits{"server": "s", "path": "/a"}}}),

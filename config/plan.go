@@ -299,11 +299,14 @@ func (s *Stack) pedlPodsOn(pool string) []capacity.Pods {
 	return pods
 }
 
-// createdDisks returns the disks that the stack creates for volumes.
+// createdDisks returns the disks that the stack creates for volumes. Compute Engine counts a regional disk in both
+// zones.
 func (s *Stack) createdDisks() []capacity.Disk {
 	var disks []capacity.Disk
 	for _, v := range s.StoredVolumes() {
-		disks = append(disks, v.Source().Disks(v.SizeGiB())...)
+		if d := v.PersistentDisk; d != nil && d.Create != nil {
+			disks = append(disks, slices.Repeat([]capacity.Disk{{Type: d.Create.Type, GB: int(v.SizeGiB())}}, len(d.Zones))...)
+		}
 	}
 	return disks
 }

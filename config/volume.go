@@ -2,9 +2,6 @@ package config
 
 import (
 	"cmp"
-	"fmt"
-	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -28,7 +25,7 @@ type Volume struct {
 	Claim string `json:"claim,omitempty" form:"subdomain"`
 	// Size is the capacity of the volume and the request of the claim, a quantity like
 	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
-	Size string `json:"size" form:"quantity"`
+	Size string `json:"size" form:"bytes"`
 	// AccessModes are the ways in which nodes can mount the volume. Default:
 	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
 	// for storage that many nodes share.
@@ -50,14 +47,15 @@ func (v *Volume) Resolve(stack *Stack) {
 	if v.Claim == "" && v.Name != "" {
 		v.Claim = v.Name + "-claim"
 	}
-	source := v.Source()
-	if source == nil {
+	if v.Source() == nil {
 		return
 	}
 	if len(v.AccessModes) == 0 {
-		v.AccessModes = []corev1.PersistentVolumeAccessMode{source.traits().access}
+		v.AccessModes = []corev1.PersistentVolumeAccessMode{v.kind().access}
 	}
-	source.resolve(stack)
+	if source, ok := v.Source().(interface{ resolve(*Stack) }); ok {
+		source.resolve(stack)
+	}
 	if v.MountedBySidecar() && !slices.ContainsFunc(v.MountOptions, func(option string) bool { return implicitDirs.MatchString(option) }) {
 		v.MountOptions = append([]string{"implicit-dirs"}, v.MountOptions...)
 	}
@@ -75,146 +73,140 @@ func (v *Volume) SizeGiB() int64 {
 	return (size.Value() + 1<<30 - 1) >> 30
 }
 
-// wholeGiB reports whether the size is a whole number of GiB.
-func (v *Volume) wholeGiB() bool {
-	size, err := input.ParseQuantity(v.Size)
-	return err == nil && size.Value()%(1<<30) == 0
-}
-
 // Creates reports whether the stack creates the storage of the volume.
 func (v *Volume) Creates() bool { return v.Creation() != nil }
 
-// Creation describes what the stack creates for the volume, or returns nil if the storage
-// exists already.
-func (v *Volume) Creation() *Creation {
-	if source := v.Source(); source != nil {
-		return source.Creation()
-	}
-	return nil
-}
-
 // DeletesData reports whether `pulumi destroy` deletes the data of the volume.
 func (v *Volume) DeletesData() bool {
-	creation := v.Creation()
-	return v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete || creation != nil && creation.DeletesData
+	return v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete || v.Creates() && v.Creation().DeleteWithStack != ""
 }
 
 // MountedBySidecar reports whether GKE adds a container to each pod that mounts the
 // volume.
-func (v *Volume) MountedBySidecar() bool {
-	_, ok := v.Source().(*GCSFuse)
-	return ok
-}
+func (v *Volume) MountedBySidecar() bool { return v.GCSFuse != nil }
 
 // OnOneNode reports whether the volume is a directory of one node.
-func (v *Volume) OnOneNode() bool {
-	source := v.Source()
-	return source != nil && source.traits().directory
+func (v *Volume) OnOneNode() bool { return v.kind().directory }
+
+// Identity returns the same text for volumes with the same data, or "" without a source.
+func (v *Volume) Identity() string {
+	switch {
+	case v.Filestore != nil:
+		return v.Filestore.Handle()
+	case v.Source() != nil:
+		return v.Source().String()
+	}
+	return ""
 }
 
-// Sources has a field for each kind of [VolumeSource]. A volume sets exactly one.
-type Sources struct {
-	HostPath       *HostPath       `json:"hostPath,omitempty"`
-	NFS            *NFS            `json:"nfs,omitempty"`
-	ISCSI          *ISCSI          `json:"iscsi,omitempty"`
-	Filestore      *Filestore      `json:"filestore,omitempty"`
-	GCSFuse        *GCSFuse        `json:"gcsFuse,omitempty"`
-	PersistentDisk *PersistentDisk `json:"persistentDisk,omitempty"`
-	CSI            *CSI            `json:"csi,omitempty"`
+// checkVolumeList checks the volumes of a stack file. The path is of the list, and users returns the
+// pods that mount the volume with a name.
+func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stack *Stack, users func(name string) volumeUsers) {
+	for i, volume := range volumes {
+		volume.check(p, path.Index(i), stack)
+		volume.checkNodes(p, path.Index(i), users(volume.Name))
+	}
+	for name, value := range map[string]func(v Volume) string{
+		"name":  func(v Volume) string { return v.Name },
+		"claim": func(v Volume) string { return v.Claim },
+	} {
+		input.UniqueField(p, path, name, volumes, value, "is already used by "+path.String()+"[%d]; give each volume its own "+name)
+	}
+	input.Unique(volumes, func(v Volume) string { return v.Identity() }, func(i, first int, identity string) {
+		p.Duplicate(path.Index(i), identity, "is already the storage of %s; mount that volume in both places", path.Index(first))
+	})
 }
 
-// VolumeSource is the storage that holds the data of a volume.
-type VolumeSource interface {
-	// String names the storage for people, like gs://checkpoints.
-	fmt.Stringer
-	// Field returns the field of the source in the stack file.
-	Field() string
-	// Identity returns the same text for sources with the same data, or "" if required
-	// fields are missing.
-	Identity() string
-	// Creation describes what the stack creates, or returns nil if the storage exists.
-	Creation() *Creation
-	// API returns the Google Cloud API that the storage needs, or "".
-	API() string
-	// Disks returns the Compute Engine disks that the stack creates for a size in GiB. They
-	// count against the quotas of the region.
-	Disks(sizeGiB int64) []capacity.Disk
-
-	traits() traits
-	// resolve fills in defaults that depend on the cluster.
-	resolve(*Stack)
-	// check checks the fields. The path is of the source.
-	check(p *input.Problems, path *field.Path, stack *Stack)
-	// checkSize checks the size of storage that the stack creates. The path is of the size.
-	checkSize(p *input.Problems, path *field.Path, volume *Volume)
-	// checkUsers checks that the pods can reach the storage.
-	checkUsers(p *input.Problems, path *field.Path, users volumeUsers)
-}
-
-// Creation describes storage that the stack creates.
-type Creation struct {
-	// KMSKey encrypts the storage. If it is empty, Google's own key does.
-	KMSKey string
-	// InNetwork is true if the storage is in the network of the cluster, so that it must be
-	// deleted before the network.
-	InNetwork bool
-	// DeletesData is true if `pulumi destroy` deletes the storage with its data.
-	DeletesData bool
-}
-
-// traits are the properties of a kind of source.
-type traits struct {
-	access    corev1.PersistentVolumeAccessMode // the default access mode
-	block     bool                              // a block device, whose file system a second node would corrupt
-	directory bool                              // a directory of one node
-	deletable bool                              // the CSI driver deletes it with reclaimPolicy Delete
-	driver    string                            // the CSI driver that only this kind uses, or ""
-}
-
-// given returns the sources that the user set.
-func (s *Sources) given() []VolumeSource {
-	var given []VolumeSource
-	fields := reflect.ValueOf(s).Elem()
-	for i := range fields.NumField() {
-		if !fields.Field(i).IsNil() {
-			given = append(given, fields.Field(i).Interface().(VolumeSource))
+func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
+	for i, mode := range v.AccessModes {
+		v.checkAccessMode(p, path.Child("accessModes").Index(i), mode)
+	}
+	if deletes := v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete; deletes && v.Source() != nil && (v.Creates() || !v.kind().deletable) {
+		p.Invalid(path.Child("reclaimPolicy"), v.ReclaimPolicy, "applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack if the data may be deleted with the stack")
+	}
+	for key := range v.Labels {
+		if strings.HasPrefix(key, "app.kubernetes.io/") {
+			p.Invalid(path.Child("labels").Key(key), key, "is reserved for labels that the program sets; choose another prefix")
 		}
 	}
-	return given
-}
-
-// volumeKinds returns an empty source of each kind.
-func volumeKinds() []VolumeSource {
-	var kinds []VolumeSource
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[Sources]()) {
-		kinds = append(kinds, reflect.New(f.Type.Elem()).Interface().(VolumeSource))
+	v.checkSource(p, path, stack)
+	if options := path.Child("mountOptions"); v.HostPath != nil && len(v.MountOptions) > 0 {
+		p.Invalid(options, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
+	} else {
+		for i, option := range v.MountOptions {
+			input.MountOption(p, options.Index(i), option, v.MountedBySidecar())
+		}
 	}
-	return kinds
 }
 
-// VolumeFields returns the fields of all kinds of source by the Google Cloud API that they need, or
-// "".
-func VolumeFields() map[string][]string {
-	fields := map[string][]string{}
-	for _, kind := range volumeKinds() {
-		fields[kind.API()] = append(fields[kind.API()], kind.Field())
+// checkSource checks that a volume has exactly one source, which must be valid. The path is of the
+// volume.
+func (v *Volume) checkSource(p *input.Problems, path *field.Path, stack *Stack) {
+	switch written := v.Written(); len(written) {
+	case 0:
+		p.Required(path.Child("gcsFuse"), "write one source: %s", input.Or(volumeFields()))
+	case 1:
+		v.Source().check(p, path.Child(written[0]), stack)
+	default:
+		p.Forbidden(path.Child(written[1]), "%s is already set; write exactly one of %s and %s", written[0], written[0], written[1])
 	}
-	return fields
 }
 
-// volumeFields returns the fields of all kinds of source.
-func volumeFields() []string { return input.Words(volumeKinds(), VolumeSource.Field) }
+// checkAccessMode refuses to mount a block device on several nodes for writing.
+func (v *Volume) checkAccessMode(p *input.Problems, path *field.Path, mode corev1.PersistentVolumeAccessMode) {
+	if mode == corev1.ReadWriteMany && v.kind().block {
+		p.Invalid(path, mode, "is not supported by a disk, because several nodes that write would corrupt its file system; write ReadWriteOnce, or use filestore or gcsFuse")
+	}
+}
 
-// VolumeSource returns the first source that the user set, or nil.
-func (s *Sources) Source() VolumeSource {
-	if given := s.given(); len(given) > 0 {
-		return given[0]
+// checkUsers checks that the pods can reach the source. The path is of the volume.
+func (v *Volume) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
+	if source, ok := v.Source().(interface {
+		checkUsers(*input.Problems, *field.Path, volumeUsers)
+	}); ok {
+		source.checkUsers(p, path.Child(v.Field()), users)
+	}
+}
+
+// checkNodes checks that the pods can reach the storage, and that they run on one node if
+// only one can mount the volume.
+func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUsers) {
+	v.checkUsers(p, path, users)
+	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
+		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints nor logs; remove ro, or write readOnly: true in every mount of it")
+	}
+	modes, remedy := v.AccessModes, "write [ReadWriteMany]"
+	readers := slices.Contains(modes, corev1.ReadOnlyMany)
+	switch {
+	case v.Source() == nil || users.nodes() < 2 || v.OnOneNode() || slices.Contains(modes, corev1.ReadWriteMany) || readers && users.ReadOnly:
+		return
+	case readers:
+		remedy = "write readOnly: true in every mount of it"
+	case v.kind().block:
+		remedy = "use filestore or gcsFuse"
+	}
+	p.Invalid(path.Child("accessModes"), modes, "allows one node to write, and the roles that mount the volume run on up to %d nodes (pools %s); %s, or put these roles on one pool with one node", users.nodes(), strings.Join(users.names(), ", "), remedy)
+}
+
+// StoredVolume is a volume of the stack with its path in the stack file.
+type StoredVolume struct {
+	Volume
+	Path *field.Path
+	// Contents completes "all …", like checkpoints.
+	Contents string
+}
+
+func (s *Stack) checkStorage(p *input.Problems) {
+	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
+}
+
+// volume returns the volume with a name, or nil.
+func (s *Stack) volume(name string) *Volume {
+	if i := slices.IndexFunc(s.Storage, func(v Volume) bool { return v.Name == name }); i >= 0 {
+		return &s.Storage[i]
 	}
 	return nil
 }
-
-// Written returns the fields of the sources that the user set.
-func (s *Sources) Written() []string { return input.Words(s.given(), VolumeSource.Field) }
 
 // volumeUsers are the pods that mount a volume.
 type volumeUsers struct {
@@ -250,205 +242,6 @@ func (u volumeUsers) nodes() int {
 // names returns the names of the pools.
 func (u volumeUsers) names() []string {
 	return input.Words(u.Pools, func(pool volumePool) string { return pool.Name })
-}
-
-// outside is embedded in sources outside of Google Cloud, for which the stack creates nothing.
-type outside struct{}
-
-func (outside) Creation() *Creation         { return nil }
-func (outside) API() string                 { return "" }
-func (outside) Disks(int64) []capacity.Disk { return nil }
-
-func (outside) resolve(*Stack)                                       {}
-func (outside) checkSize(*input.Problems, *field.Path, *Volume)      {}
-func (outside) checkUsers(*input.Problems, *field.Path, volumeUsers) {}
-
-// checkVolumeList checks the volumes of a stack file. The path is of the list, and users returns the
-// pods that mount the volume with a name.
-func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stack *Stack, users func(name string) volumeUsers) {
-	for i, volume := range volumes {
-		volume.check(p, path.Index(i), stack)
-		volume.checkUsers(p, path.Index(i), users(volume.Name))
-	}
-	input.Unique(volumes, func(v Volume) string { return v.Name }, func(i, first int, name string) {
-		p.Duplicate(path.Index(i).Child("name"), name, "is already used by %s; give each volume its own name", path.Index(first))
-	})
-	input.Unique(volumes, func(v Volume) string { return v.Claim }, func(i, first int, claim string) {
-		p.Duplicate(path.Index(i).Child("claim"), claim, "is already the claim of %s; give each volume its own claim", path.Index(first))
-	})
-	input.Unique(volumes, func(v Volume) string { return v.Identity() }, func(i, first int, identity string) {
-		p.Duplicate(path.Index(i), identity, "is already the storage of %s; mount that volume in both places", path.Index(first))
-	})
-}
-
-// Identity returns the identity of the volume's source, or "".
-func (v *Volume) Identity() string {
-	if source := v.Source(); source != nil {
-		return source.Identity()
-	}
-	return ""
-}
-
-func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
-	for i, mode := range v.AccessModes {
-		v.CheckAccessMode(p, path.Child("accessModes").Index(i), mode)
-	}
-	v.checkReclaimPolicy(p, path.Child("reclaimPolicy"))
-	for key := range v.Labels {
-		if strings.HasPrefix(key, "app.kubernetes.io/") {
-			p.Invalid(path.Child("labels").Key(key), key, "is reserved for labels that the program sets; choose another prefix")
-		}
-	}
-	v.CheckSource(p, path, stack)
-	v.checkMountOptions(p, path.Child("mountOptions"))
-}
-
-// CheckSource checks the size of the volume, and that it has exactly one source, which must
-// be valid. The path is of the volume.
-func (v *Volume) CheckSource(p *input.Problems, path *field.Path, stack *Stack) {
-	given := v.given()
-	if v.CheckSize(p, path.Child("size")) && len(given) == 1 {
-		given[0].checkSize(p, path.Child("size"), v)
-	}
-	switch len(given) {
-	case 0:
-		p.Required(path.Child("gcsFuse"), "write one source: %s", input.Or(volumeFields()))
-	case 1:
-		given[0].check(p, path.Child(given[0].Field()), stack)
-	default:
-		first, second := given[0].Field(), given[1].Field()
-		p.Forbidden(path.Child(second), "%s is already set; write exactly one of %s and %s", first, first, second)
-	}
-}
-
-// mostBytes is an exbibyte, more than any storage has.
-const mostBytes = 1 << 60
-
-// CheckSize checks that the size is an amount of storage, and reports whether it is.
-func (v *Volume) CheckSize(p *input.Problems, path *field.Path) bool {
-	size, err := input.ParseQuantity(v.Size)
-	switch {
-	case v.Size == "":
-		p.Required(path, "write a quantity like 10Gi")
-	case err != nil:
-		p.Invalid(path, v.Size, "%s", err)
-	case size.Sign() <= 0:
-		p.Invalid(path, v.Size, "must be more than 0, like 10Gi")
-	case size.CmpInt64(1<<20) < 0:
-		p.Invalid(path, v.Size, "is less than 1Mi; sizes are in bytes, so write a unit, like 10Gi")
-	case size.CmpInt64(mostBytes) > 0:
-		p.Invalid(path, v.Size, "is more than any storage can hold; write less, like 10Ti")
-	default:
-		return true
-	}
-	return false
-}
-
-// CheckAccessMode refuses to mount a block device on several nodes for writing.
-func (v *Volume) CheckAccessMode(p *input.Problems, path *field.Path, mode corev1.PersistentVolumeAccessMode) {
-	if source := v.Source(); mode == corev1.ReadWriteMany && source != nil && source.traits().block {
-		p.Invalid(path, mode, "is not supported by a disk, because several nodes that write would corrupt its file system; write ReadWriteOnce, or use filestore or gcsFuse")
-	}
-}
-
-// checkReclaimPolicy allows Delete only for storage that a CSI driver can delete. Storage
-// that the stack creates has deleteWithStack instead.
-func (v *Volume) checkReclaimPolicy(p *input.Problems, path *field.Path) {
-	source := v.Source()
-	if v.ReclaimPolicy != corev1.PersistentVolumeReclaimDelete || source == nil {
-		return
-	}
-	switch {
-	case v.Creates():
-		p.Invalid(path, v.ReclaimPolicy, "applies only to storage that the stack does not create; write create.deleteWithStack if the data may be deleted with the stack")
-	case !source.traits().deletable:
-		p.Invalid(path, v.ReclaimPolicy, "is not supported, because no driver deletes this kind of storage; remove it, and delete the data yourself")
-	}
-}
-
-// checkUsers checks that the pods can reach the storage, and that they run on one node if
-// only one can mount the volume.
-func (v *Volume) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
-	source := v.Source()
-	if source == nil {
-		return
-	}
-	source.checkUsers(p, path.Child(source.Field()), users)
-	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
-		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints nor logs; remove ro, or write readOnly: true in every mount of it")
-	}
-	if users.nodes() < 2 || source.traits().directory {
-		return
-	}
-	at, from := path.Child("accessModes"), strings.Join(users.names(), ", ")
-	const mounts = "the roles that mount the volume run on up to %d nodes (pools %s)"
-	switch modes := v.AccessModes; {
-	case slices.Contains(modes, corev1.ReadWriteMany):
-	case slices.Contains(modes, corev1.ReadOnlyMany) && users.ReadOnly:
-	case slices.Contains(modes, corev1.ReadOnlyMany):
-		p.Invalid(at, modes, "allows many nodes to read but only one to write, and "+mounts+"; write readOnly: true in every mount of it", users.nodes(), from)
-	case source.traits().block:
-		p.Invalid(at, modes, "allows one node to mount the volume, and "+mounts+"; use filestore or gcsFuse, or put these roles on one pool with one node", users.nodes(), from)
-	default:
-		p.Invalid(at, modes, "allows one node to mount the volume, and "+mounts+"; write [ReadWriteMany], or put these roles on one pool with one node", users.nodes(), from)
-	}
-}
-
-// CheckUsers checks that the pods can reach the source. The path is of the volume.
-func (v *Volume) CheckUsers(p *input.Problems, path *field.Path, users volumeUsers) {
-	if source := v.Source(); source != nil {
-		source.checkUsers(p, path.Child(source.Field()), users)
-	}
-}
-
-// checkCreatable refuses to create storage on an existing cluster.
-func checkCreatable(p *input.Problems, path *field.Path, stack *Stack) bool {
-	if !stack.existing() {
-		return true
-	}
-	p.Forbidden(path, "on an existing cluster, the stack creates nothing in Google Cloud; create the storage yourself, and remove create")
-	return false
-}
-
-// checkDeletion requires deleteWithStack to name the storage, so that a setting copied to
-// another volume deletes nothing.
-func checkDeletion(p *input.Problems, path *field.Path, deletion, name string) {
-	if deletion != "" && deletion != name {
-		p.Invalid(path.Child("deleteWithStack"), deletion, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
-	}
-}
-
-func clean(directory string) string { return path.Clean(directory) }
-
-// checkMountOptions refuses options where the kubelet or the driver does.
-func (v *Volume) checkMountOptions(p *input.Problems, path *field.Path) {
-	if v.HostPath != nil && len(v.MountOptions) > 0 {
-		p.Invalid(path, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
-		return
-	}
-	for i, option := range v.MountOptions {
-		input.MountOption(p, path.Index(i), option, v.MountedBySidecar())
-	}
-}
-
-// StoredVolume is a volume of the stack with its path in the stack file.
-type StoredVolume struct {
-	Volume
-	Path *field.Path
-	// Contents completes "all …", like checkpoints.
-	Contents string
-}
-
-func (s *Stack) checkStorage(p *input.Problems) {
-	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
-}
-
-// volume returns the volume with a name, or nil.
-func (s *Stack) volume(name string) *Volume {
-	if i := slices.IndexFunc(s.Storage, func(v Volume) bool { return v.Name == name }); i >= 0 {
-		return &s.Storage[i]
-	}
-	return nil
 }
 
 // volumePool describes a node pool to the rules of volumes.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
-	"persia/capacity"
 	"persia/config/input"
 )
 
@@ -64,22 +63,22 @@ func TestRefused(t *testing.T) {
 	}{
 		"no name":                 {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
 		"no size":                 {volumes: "[{name: b, " + nfs + "}]", want: "[0].size: Required value: write a quantity like 10Gi"},
-		"size of nothing":         {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be more than 0`},
+		"size of nothing":         {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be from 1Mi`},
 		"no source":               {volumes: "[{name: b, size: 1Ti}]", want: "[0].gcsFuse: Required value: write one source"},
 		"two sources":             {volumes: over(nfs + ", csi: {driver: d, volumeHandle: h}"), want: "[0].csi: nfs is already set; write exactly one of nfs and csi"},
 		"unknown access mode":     {volumes: over(nfs + ", accessModes: [ReadWriteAll]"), want: `[0].accessModes[0]: Invalid value: "ReadWriteAll"`},
 		"access mode twice":       {volumes: over(nfs + ", accessModes: [ReadOnlyMany, ReadOnlyMany]"), want: "[0].accessModes[1]: Duplicate value"},
 		"unknown reclaim policy":  {volumes: over(nfs + ", reclaimPolicy: Recycle"), want: `[0].reclaimPolicy: Invalid value: "Recycle": must be Retain or Delete`},
-		"no driver that deletes":  {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "no driver deletes this kind of storage; remove it"},
-		"created, and deleted":    {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": applies only to storage that the stack does not create; write create.deleteWithStack"},
+		"no driver that deletes":  {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "applies only to disks, Filestore and CSI volumes"},
+		"created, and deleted":    {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack"},
 		"label of the program":    {volumes: over(nfs + ", labels: {app.kubernetes.io/name: x}"), want: "[0].labels[app.kubernetes.io/name]: Invalid value"},
 		"label invalid":           {volumes: over(nfs + ", labels: {team: a b}"), want: `[0].labels[team]: Invalid value: "a b"`},
 		"name twice":              {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: a, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].name: Duplicate value: \"a\": is already used by persia:storage[0]"},
-		"claim twice":             {volumes: "[{name: a, claim: c, size: 1Ti, " + nfs + "}, {name: b, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].claim: Duplicate value: \"c\": is already the claim of persia:storage[0]"},
-		"directory twice":         {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: b, size: 1Ti, " + nfs + "}]", want: "[1]: Duplicate value: \"nfs nfs:/a\": is already the storage of persia:storage[0]"},
+		"claim twice":             {volumes: "[{name: a, claim: c, size: 1Ti, " + nfs + "}, {name: b, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].claim: Duplicate value: \"c\": is already used by persia:storage[0]"},
+		"directory twice":         {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: b, size: 1Ti, " + nfs + "}]", want: "[1]: Duplicate value: \"nfs://nfs/a\": is already the storage of persia:storage[0]"},
 		"share twice":             {volumes: "[{name: a, size: 1Ti, filestore: {instance: fs, location: us-central1-a, share: s}}, {name: b, size: 1Ti, filestore: {instance: fs, location: us-central1-a, share: s}}]", want: "modeInstance/us-central1-a/fs/s"},
 		"disk twice":              {volumes: "[{name: a, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}, {name: b, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}]", want: "projects/my-project/zones/us-central1-a/disks/d"},
-		"CSI volume twice":        {volumes: "[{name: a, size: 1Ti, csi: {driver: d, volumeHandle: h}}, {name: b, size: 1Ti, csi: {driver: d, volumeHandle: h}}]", want: "csi d h"},
+		"CSI volume twice":        {volumes: "[{name: a, size: 1Ti, csi: {driver: d, volumeHandle: h}}, {name: b, size: 1Ti, csi: {driver: d, volumeHandle: h}}]", want: "d h"},
 		"system directory":        {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node; use your own directory, like /var/lib/persia`},
 		"all of /var":             {volumes: over("hostPath: {path: /var}"), want: "overlaps with /var/run"},
 		"relative directory":      {volumes: over("hostPath: {path: data}"), want: `"data": must be absolute; write /data`},
@@ -96,21 +95,10 @@ func TestRefused(t *testing.T) {
 		"instance without share":  {volumes: over("filestore: {instance: fs, location: us-central1-a}"), want: "[0].filestore.share: Required value"},
 		"instance's address":      {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s, ip: fs}"), want: "[0].filestore.ip: Invalid value"},
 		"tier":                    {volumes: over("filestore: {instance: fs, create: {tier: GOLD}}"), want: "must be BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL or ENTERPRISE"},
-		"instance too small":      {volumes: over("filestore: {instance: fs, create: {tier: BASIC_SSD}}"), want: `[0].size: Invalid value: "1Ti": must be from 2560Gi`},
-		"instance between steps":  {volumes: sized("1100Gi", "filestore: {instance: fs, create: {}}"), want: "steps of 256Gi"},
-		"instance too large":      {volumes: sized("364Ti", "filestore: {instance: fs, create: {}}"), want: "use gcsFuse"},
-		"regional in a zone":      {volumes: over("filestore: {instance: fs, location: us-central1-a, create: {tier: REGIONAL}}"), want: "must be the region of the cluster, us-central1"},
-		"zonal in a region":       {volumes: over("filestore: {instance: fs, location: us-central1, create: {}}"), want: "[0].filestore.location: Invalid value"},
-		"share too long":          {volumes: over("filestore: {instance: fs, share: checkpoints_of_all, create: {tier: BASIC_HDD}}"), want: "at most 16"},
-		"key of a basic tier":     {volumes: over("filestore: {instance: fs, create: {tier: BASIC_HDD, kmsKey: " + kmsKey + "}}"), want: "choose ZONAL"},
 		"address of what comes":   {volumes: over("filestore: {instance: fs, ip: 10.0.0.2, create: {}}"), want: "Filestore chooses the address"},
 		"bucket with a scheme":    {volumes: over("gcsFuse: {bucket: 'gs://b/'}"), want: "write b"},
 		"sidecar of nothing":      {volumes: over("gcsFuse: {bucket: other, sidecar: {cpu: '0'}}"), want: "[0].gcsFuse.sidecar.cpu: Invalid value"},
-		"soft delete":             {volumes: over("gcsFuse: {bucket: other, create: {softDeleteDays: 91}}"), want: "must be from 7 to 90"},
-		"location":                {volumes: over("gcsFuse: {bucket: other, create: {location: us_central1}}"), want: "[0].gcsFuse.create.location: Invalid value"},
 		"key elsewhere":           {volumes: over("gcsFuse: {bucket: other, create: {location: EU, kmsKey: " + kmsKey + "}}"), want: "location europe, because"},
-		"live objects by age":     {volumes: over("gcsFuse: {bucket: other, create: {deleteAfterDays: 30}}"), want: "[0].gcsFuse.create.deleteAfterDays: unknown field"},
-		"rule without versions":   {volumes: over("gcsFuse: {bucket: other, create: {deleteNoncurrent: {prefix: checkpoints/, afterDays: 30}}}"), want: "write versioning: true"},
 		"rule without a prefix":   {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {afterDays: 30}}}"), want: "[0].gcsFuse.create.deleteNoncurrent.prefix: Required value"},
 		"rule for names":          {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: checkpoints, afterDays: 30}}}"), want: "must be a directory in the bucket"},
 		"rule without patience":   {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: checkpoints/, afterDays: 6}}}"), want: "must be at least 7"},
@@ -122,10 +110,6 @@ func TestRefused(t *testing.T) {
 		"disk without a zone":     {volumes: over("persistentDisk: {disk: d}"), want: "[0].persistentDisk.zones: Required value"},
 		"disk of three zones":     {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b, us-central1-c]}"), want: "one zone, or the two"},
 		"disk elsewhere":          {volumes: over("persistentDisk: {disk: d, zones: [us-east1-b]}"), want: "must be a zone of the region us-central1"},
-		"disk too large":          {volumes: sized("65Ti", "persistentDisk: {disk: d, create: {}}"), want: "to 65536Gi"},
-		"disk in fractions":       {volumes: sized("100G", "persistentDisk: {disk: d, create: {}}"), want: "whole Gi"},
-		"regional disk too small": {volumes: sized("100Gi", "persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: pd-standard}}"), want: "from 200Gi"},
-		"regional hyperdisk":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: hyperdisk-balanced}}"), want: "must be pd-standard, pd-balanced or pd-ssd"},
 		"disk of another project": {volumes: over("persistentDisk: {disk: d, project: other, create: {}}"), want: "remove project"},
 		"disk for many writers":   {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}, accessModes: [ReadWriteMany]"), want: "[0].accessModes[0]: Invalid value: \"ReadWriteMany\": is not supported by a disk"},
 		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), stack: existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
@@ -185,7 +169,7 @@ func TestUsers(t *testing.T) {
 		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
 		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []volumePool{two}}, "is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools gpu)"},
 		"disk of one node":                    {over(disk), volumeUsers{Pools: []volumePool{one}}, ""},
-		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []volumePool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to mount the volume, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},
+		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []volumePool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to write, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},
 		"disk that two nodes read":            {over(disk + ", accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []volumePool{two}, ReadOnly: true}, ""},
 		"disk in another zone":                {over(disk), volumeUsers{Pools: []volumePool{elsewhere}}, "pool gpu, whose roles mount the volume, also has nodes in us-central1-b"},
 		"disk that the machine does not take": {over("persistentDisk: {disk: d, zones: [us-central1-a], create: {type: hyperdisk-balanced}}"), volumeUsers{Pools: []volumePool{one}}, "is not supported by g2-standard-32, the machine type of pool gpu, whose pods mount the volume; write pd-balanced or pd-ssd"},
@@ -226,7 +210,6 @@ func TestVolumeDefaults(t *testing.T) {
 	assert.Equal(t, PersistentDisk{Disk: "d", Zones: []string{"us-central1-a"}, Project: "my-project", FSType: "ext4", Create: &CreateDisk{Type: "pd-balanced"}}, *disk.PersistentDisk)
 	regional := one("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {}}")
 	assert.Equal(t, "projects/my-project/regions/us-central1/disks/d", regional.Source().String())
-	assert.Equal(t, []capacity.Disk{{Type: "pd-balanced", GB: 1024}, {Type: "pd-balanced", GB: 1024}}, regional.Source().Disks(regional.SizeGiB()))
 
 	for source, mode := range map[string]corev1.PersistentVolumeAccessMode{
 		"hostPath: {path: /a}":                           corev1.ReadWriteOnce,

@@ -112,8 +112,7 @@ func (d *storedData) instanceInNetwork(cfg *config.Stack) bool {
 
 // inNetwork reports whether the stack creates storage in its own network.
 func inNetwork(v config.StoredVolume) bool {
-	creation := v.Creation()
-	return creation != nil && creation.InNetwork
+	return v.Filestore != nil && v.Creates()
 }
 
 // volumeArgs returns the arguments of a volume without the use that pods make of it.

@@ -433,11 +433,19 @@ func (d decoder) bounds(path *field.Path, n int64, f structField) {
 }
 
 // checkForm reports a value that does not have the form that its tag names. The generator of the schema
-// knows the form quantity.
+// knows the forms quantity and bytes.
 func (d decoder) checkForm(path *field.Path, value, form string) {
 	p := d.Problems
 	switch form {
-	case "", "quantity":
+	case "":
+	case "quantity":
+		if q, err := ParseQuantity(value); err != nil {
+			p.Invalid(path, value, "%s", err)
+		} else if q.Sign() <= 0 {
+			p.Invalid(path, value, "must be more than 0")
+		}
+	case "bytes":
+		Bytes(p, path, value)
 	case "label":
 		p.Name(path, value, validation.IsDNS1123Label)
 	case "subdomain":

@@ -105,6 +105,18 @@ func Location(p *Problems, at *field.Path, location string) {
 	}
 }
 
+// Bytes checks an amount of memory or storage.
+func Bytes(p *Problems, at *field.Path, amount string) {
+	switch q, err := ParseQuantity(amount); {
+	case amount == "":
+		p.Required(at, "write a quantity like 10Gi")
+	case err != nil:
+		p.Invalid(at, amount, "%s", err)
+	case q.CmpInt64(1<<20) < 0 || q.CmpInt64(1<<60) > 0:
+		p.Invalid(at, amount, "must be from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi")
+	}
+}
+
 // SubPath checks an optional path below the root of a volume.
 func SubPath(p *Problems, at *field.Path, below string) {
 	if path.IsAbs(below) || slices.Contains(strings.Split(below, "/"), "..") {

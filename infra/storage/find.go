@@ -85,7 +85,7 @@ func unlessAbsent(err error, name string) error {
 
 // check compares a volume with its storage.
 func check(path *field.Path, volume *config.Volume, there present, owner string) field.ErrorList {
-	source := path.Child(volume.Source().Field())
+	source := path.Child(volume.Field())
 	refuse := func(format string, args ...any) field.ErrorList {
 		return field.ErrorList{field.Invalid(source, volume.Source().String(), fmt.Sprintf(format, args...))}
 	}

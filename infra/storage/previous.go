@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -92,7 +93,7 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 
 // same reports whether two sources are the same storage of a project.
 func same(a, b config.VolumeSource) bool {
-	return a.Field() == b.Field() && backendOf(a).name == backendOf(b).name
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && backendOf(a).name == backendOf(b).name
 }
 
 // Shared warns of existing storage that the stack has not had before. Another stack may train in it,

@@ -143,7 +143,7 @@ func readTags(value *jsonschema.Schema, f field) {
 			inner.Enum = append(inner.Enum, text)
 		}
 	}
-	if f.Tag.Get("form") == "quantity" {
+	if form := f.Tag.Get("form"); form == "quantity" || form == "bytes" {
 		inner.Pattern = input.QuantityForm
 	}
 	value.Minimum, value.Maximum = json.Number(f.Tag.Get("min")), json.Number(f.Tag.Get("max"))

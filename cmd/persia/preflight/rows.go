@@ -151,10 +151,8 @@ func services(s *config.Stack) map[string]bool {
 			return v.Creation() != nil && v.Creation().KMSKey != ""
 		}),
 	}
-	for api := range config.VolumeFields() {
-		if api != "" {
-			services[api] = services[api] || slices.ContainsFunc(volumes, func(v config.StoredVolume) bool { return v.Source().API() == api })
-		}
+	for _, api := range config.VolumeAPIs() {
+		services[api] = services[api] || slices.ContainsFunc(volumes, func(v config.StoredVolume) bool { return v.API() == api })
 	}
 	return services
 }
@@ -234,8 +232,8 @@ func machines(s *config.Stack) []row {
 func buckets(s *config.Stack) []row {
 	var names []string
 	for _, v := range s.StoredVolumes() {
-		if bucket, is := strings.CutPrefix(v.Identity(), "csi "+gcp.DriverGCSFuse+" "); is && v.Creation() == nil {
-			names = append(names, bucket)
+		if v.GCSFuse != nil && !v.Creates() {
+			names = append(names, v.GCSFuse.Bucket)
 		}
 	}
 	for i := range s.Jobs {
