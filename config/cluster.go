@@ -2,7 +2,6 @@ package config
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"time"
 
@@ -108,7 +107,7 @@ type SystemPool struct {
 type Logging struct {
 	// Components are the parts of GKE to log. Default: all of SYSTEM_COMPONENTS, which the others
 	// require; WORKLOADS, the pods; APISERVER, SCHEDULER and CONTROLLER_MANAGER; [] disables all.
-	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
+	Components []string `json:"components,omitempty" unique:"true" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
 }
 
 // Monitoring selects the metrics that GKE writes to Cloud Monitoring.
@@ -116,7 +115,7 @@ type Monitoring struct {
 	// Components are the parts of GKE to measure. Default: all of SYSTEM_COMPONENTS, which the
 	// others require, STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, CADVISOR, KUBELET and
 	// DCGM (GPUs); [] disables all.
-	Components []string `json:"components,omitempty" default:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM" enum:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM"`
+	Components []string `json:"components,omitempty" unique:"true" default:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM" enum:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM"`
 	// ManagedPrometheus collects the metrics that pods export.
 	ManagedPrometheus bool `json:"managedPrometheus,omitempty" default:"true"`
 }
@@ -180,17 +179,9 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 	checkSpread(p, path.Child("nodes"), pool.Nodes, s.systemPool().ZoneCount())
 }
 
-// longestClusterName leaves room for the node identity, the service account NAME-nodes, which has at
-// most 30 characters (IAM, "Create service accounts"). GKE itself allows 40.
-const longestClusterName = 30 - len("-nodes")
-
 // check checks a resolved cluster that the stack creates.
 func (c *Cluster) check(p *input.Problems, path *field.Path, needs addressNeeds) {
 	p.Name(path.Child("name"), c.Name, validation.IsDNS1035Label)
-	p.AtMost(longestClusterName, path.Child("name"), c.Name, "so that the node identity NAME-nodes has at most 30")
-	if c.Name == "default" {
-		p.Invalid(path.Child("name"), c.Name, "is also the name of the cluster's network, and every project already has a network with that name; choose another")
-	}
 	input.Region(p, path.Child("region"), c.Region)
 	input.Zones(p, path.Child("zones"), c.Region, c.Zones)
 	c.Maintenance.check(p, path.Child("maintenance"))
@@ -198,52 +189,23 @@ func (c *Cluster) check(p *input.Problems, path *field.Path, needs addressNeeds)
 	// layer"), and Compute Engine keys of the disk's region and global ones.
 	input.KMSKey(p, path.Child("encryption", "secrets"), c.Encryption.Secrets, "GKE", c.Region, c.Region)
 	input.KMSKey(p, path.Child("encryption", "bootDisks"), c.Encryption.BootDisks, "Compute Engine", c.Region, c.Region, "global")
-	checkComponents(p, path.Child("logging", "components"), c.Logging.Components, gcp.LoggingComponents)
-	checkComponents(p, path.Child("monitoring", "components"), c.Monitoring.Components, gcp.MonitoringComponents)
 	c.checkAuthorizedNetworks(p, path)
 	c.Network.check(p, path.Child("network"), needs)
 }
 
-// checkComponents checks the observed parts of GKE. GKE requires the first known component
-// with any other.
-func checkComponents(p *input.Problems, path *field.Path, components, known []string) {
-	unknown := func(component string) bool { return !slices.Contains(known, component) }
-	input.Once(p, path, components, "write each component once")
-	if len(components) > 0 && p.Decoded(path) && !slices.ContainsFunc(components, unknown) && !slices.Contains(components, known[0]) {
-		p.Required(path, "write %s too, which GKE requires with any other component, or [] for none", known[0])
-	}
-}
-
-var timeOfDayForm = regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`)
-
-// longestExclusionDays is the limit of GKE for exclusions that still allow patches of the control
-// plane (GKE, "Maintenance windows and exclusions").
-const longestExclusionDays = 180
-
+// check checks that exclusions differ, and that GKE returns their times as written.
 func (m Maintenance) check(p *input.Problems, path *field.Path) {
-	if !timeOfDayForm.MatchString(m.StartTime) {
-		p.Invalid(path.Child("startTime"), m.StartTime, "must be a time of day in UTC, with two digits for the hour and two for the minute, like 03:00")
-	}
 	path = path.Child("exclusions")
 	for i, e := range m.Exclusions {
-		at := path.Index(i)
-		p.Name(at.Child("name"), e.Name, validation.IsDNS1123Label)
-		start, startOK := parseInstant(p, at.Child("start"), e.Start)
-		end, endOK := parseInstant(p, at.Child("end"), e.End)
-		switch latest := start.AddDate(0, 0, longestExclusionDays); {
-		case !startOK || !endOK:
-		case !start.Before(end):
-			p.Invalid(at.Child("end"), e.End, "must be after start, which is %s", e.Start)
-		case end.After(latest):
-			p.Invalid(at.Child("end"), e.End, "must be at most %d days after start, the limit of GKE; write %s or earlier", longestExclusionDays, latest.Format(time.RFC3339))
-		}
+		checkInstant(p, path.Index(i).Child("start"), e.Start)
+		checkInstant(p, path.Index(i).Child("end"), e.End)
 	}
 	input.UniqueField(p, path, "name", m.Exclusions, func(e Exclusion) string { return e.Name }, "is already used by exclusions[%d]; give each exclusion its own name")
 }
 
-// parseInstant parses a time in UTC and whole seconds, as GKE returns it. With any other
+// checkInstant checks a time in UTC and whole seconds, as GKE returns it. With any other
 // form, every preview would show a change.
-func parseInstant(p *input.Problems, path *field.Path, text string) (time.Time, bool) {
+func checkInstant(p *input.Problems, path *field.Path, text string) {
 	t, err := time.Parse(time.RFC3339, text)
 	switch utc := t.UTC().Format(time.RFC3339); {
 	case text == "":
@@ -252,8 +214,5 @@ func parseInstant(p *input.Problems, path *field.Path, text string) (time.Time, 
 		p.Invalid(path, text, "must be a time like 2026-12-01T00:00:00Z")
 	case text != utc:
 		p.Invalid(path, text, "must be in UTC and in whole seconds; write %s", utc)
-	default:
-		return t, true
 	}
-	return time.Time{}, false
 }

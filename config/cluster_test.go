@@ -26,8 +26,6 @@ func TestClusterRefused(t *testing.T) {
 			"persia:project", []string{`"Persia"`, "6 to 30", "gcloud projects list"}},
 		{"cluster name with a capital", edits{"persia:cluster.name": "Persia"},
 			"persia:cluster.name", []string{`"Persia"`, "lower case"}},
-		{"cluster name too long", edits{"persia:cluster.name": "a-cluster-with-a-long-name"},
-			"persia:cluster.name", []string{"26 characters", "at most 24", "NAME-nodes", "shorter"}},
 		{"zone for a region", edits{"persia:cluster.region": "us-central1-a"},
 			"persia:cluster.region", []string{"is a zone", "write the region, us-central1"}},
 		{"region misspelt", edits{"persia:cluster.region": "us_central1"},
@@ -63,38 +61,20 @@ func TestClusterRefused(t *testing.T) {
 			"persia:cluster.network.pods", []string{"fd00::/20", "IPv4"}},
 		{"range with host bits", edits{"persia:cluster.network.nodes": "10.0.0.1/20"},
 			"persia:cluster.network.nodes", []string{"10.0.0.1/20", "write 10.0.0.0/20"}},
-		{"control plane not a /28", edits{"persia:cluster.network.controlPlane": "172.16.0.0/27"},
-			"persia:cluster.network.controlPlane", []string{"172.16.0.0/27", "write 172.16.0.0/28"}},
-		{"pods too small for GKE", edits{"persia:cluster.network.pods": "10.16.0.0/22"},
-			"persia:cluster.network.pods", []string{"10.16.0.0/22", "from a /9 to a /21", "write 10.16.0.0/21"}},
 		{"public pods", edits{"persia:cluster.network.pods": "34.0.0.0/14"},
 			"persia:cluster.network.pods", []string{"34.0.0.0/14", "private addresses", "10.0.0.0/14"}},
 		{"Docker's range", edits{"persia:cluster.network.services": "172.17.0.0/20"},
 			"persia:cluster.network.services", []string{"172.17.0.0/20", "Docker", "10.0.0.0/20"}},
-		{"ranges overlap", edits{"persia:cluster.network.services": "10.65.0.0/20"},
-			"persia:cluster.network.services", []string{"10.65.0.0/20", "overlaps pods", "10.64.0.0/14", "do not overlap"}},
 		{"pods too small for the nodes", edits{"persia:cluster.network.pods": "10.16.0.0/21"},
 			"persia:cluster.network.pods", []string{"has 2048 addresses", "up to 9 nodes need 2304", "write a /20", "maxPodsPerNode"}},
 		{"nodes range too small", edits{"persia:cluster.network.nodes": "10.0.0.0/29"},
-			"persia:cluster.network.nodes", []string{"has room for 4 nodes", "up to 9", "write a /28"}},
+			"persia:cluster.network.nodes", []string{"has 8 addresses", "up to 9 nodes need 13", "write a /28"}},
 		{"autoscaling counts at its maximum", edits{"persia:nodePools[1].autoscaling.maxNodes": 5000, "persia:cluster.network.pods": "10.64.0.0/14"},
 			"persia:cluster.network.pods", []string{"has 262144 addresses", "up to 5005 nodes", "write a /11"}},
 		{"open to half of the world", edits{"persia:cluster.authorizedNetworks[0].cidr": "128.0.0.0/1"},
 			"persia:cluster.authorizedNetworks[0].cidr", []string{"128.0.0.0/1", "to the world", "operators", "/8 or smaller"}},
-		{"authorized network without name", edits{"persia:cluster.authorizedNetworks[0].name": nil},
-			"persia:cluster.authorizedNetworks[0].name", []string{"Required", "like office"}},
-		{"authorized network twice", edits{"persia:cluster.authorizedNetworks[1]": edits{"name": "b", "cidr": "203.0.113.0/24"}},
-			"persia:cluster.authorizedNetworks[1].cidr", []string{"203.0.113.0/24", "authorizedNetworks[0]", "once"}},
-		{"public addresses at a private endpoint", edits{"persia:cluster.privateEndpoint": true, "persia:cluster.authorizedNetworks[0].cidr": "8.8.8.0/24"},
-			"persia:cluster.authorizedNetworks[0].cidr", []string{"8.8.8.0/24", "public addresses", "remove privateEndpoint"}},
 
 		// Maintenance.
-		{"window with one digit", edits{"persia:cluster.maintenance.startTime": "3:00"},
-			"persia:cluster.maintenance.startTime", []string{`"3:00"`, "UTC", "like 03:00"}},
-		{"window at an hour that is none", edits{"persia:cluster.maintenance.startTime": "24:00"},
-			"persia:cluster.maintenance.startTime", []string{`"24:00"`, "like 03:00"}},
-		{"exclusion with a space", exclusion("long training", "2026-12-01T00:00:00Z", "2026-12-02T00:00:00Z"),
-			exclusionsPath + "[0].name", []string{`"long training"`, "lower case"}},
 		{"exclusion twice", edits{exclusionsPath: []any{
 			edits{"name": "training", "start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"},
 			edits{"name": "training", "start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"}}},
@@ -107,10 +87,6 @@ func TestClusterRefused(t *testing.T) {
 			exclusionsPath + "[0].start", []string{"+02:00", "in UTC", "write 2026-11-30T22:00:00Z"}},
 		{"exclusion in milliseconds", exclusion("training", "2026-12-01T00:00:00Z", "2026-12-02T00:00:00.500Z"),
 			exclusionsPath + "[0].end", []string{"whole seconds", "write 2026-12-02T00:00:00Z"}},
-		{"exclusion of no time", exclusion("training", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00Z"),
-			exclusionsPath + "[0].end", []string{"2026-12-01T00:00:00Z", "after start, which is 2026-12-01T00:00:00Z"}},
-		{"exclusion of more than half a year", exclusion("training", "2026-12-01T00:00:00Z", "2027-05-30T00:00:01Z"),
-			exclusionsPath + "[0].end", []string{"at most 180 days", "write 2027-05-30T00:00:00Z or earlier"}},
 
 		// Keys and observability.
 		{"key by its name", edits{"persia:cluster.encryption.secrets": "secrets"},
@@ -125,8 +101,6 @@ func TestClusterRefused(t *testing.T) {
 			"persia:cluster.monitoring.components[0]", []string{"a string"}},
 		{"component twice", edits{"persia:cluster.monitoring.components": []any{"SYSTEM_COMPONENTS", "DCGM", "DCGM"}},
 			"persia:cluster.monitoring.components[2]", []string{"Duplicate", "DCGM", "once"}},
-		{"components without the system's", edits{"persia:cluster.monitoring.components": []any{"DCGM"}},
-			"persia:cluster.monitoring.components", []string{"Required", "SYSTEM_COMPONENTS", "[] for none"}},
 	}, "zone twice", "system pool uneven")
 }
 
@@ -151,11 +125,8 @@ func TestClusterWarned(t *testing.T) {
 
 func TestClusterAccepted(t *testing.T) {
 	for name, changes := range map[string]edits{
-		"a window in the last minute": {"persia:cluster.maintenance.startTime": "23:59"},
-		"the longest exclusion":       exclusion("training", "2026-12-01T00:00:00Z", "2027-05-30T00:00:00Z"),
-		"a private endpoint":          {"persia:cluster.privateEndpoint": true, "persia:cluster.authorizedNetworks[0].cidr": "10.128.0.0/9"},
-		"a /8 of addresses":           {"persia:cluster.authorizedNetworks[0].cidr": "11.0.0.0/8"},
-		"shared addresses":            {"persia:cluster.network": edits{"pods": "100.64.0.0/14"}},
+		"a /8 of addresses": {"persia:cluster.authorizedNetworks[0].cidr": "11.0.0.0/8"},
+		"shared addresses":  {"persia:cluster.network": edits{"pods": "100.64.0.0/14"}},
 		"everything turned off": {
 			"persia:cluster.imageStreaming":               false,
 			"persia:cluster.logging.components":           []any{},

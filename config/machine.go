@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
 	"persia/config/input"
 	"persia/gcp"
 )
@@ -22,9 +21,9 @@ type Machines map[string]MachineType
 // shape, that is `cpus`, `memory` and `gpu`, only for types that the program does not know.
 type MachineType struct {
 	// CPUs is the number of vCPUs.
-	CPUs int `json:"cpus,omitempty"`
+	CPUs int `json:"cpus,omitempty" max:"4096"`
 	// Memory is a quantity like 240Gi.
-	Memory string `json:"memory,omitempty" form:"quantity"`
+	Memory string `json:"memory,omitempty" form:"bytes"`
 	// GPU describes the GPUs that the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
 	// HourlyPrice is your hourly price of a machine, including its GPUs, in US dollars.
@@ -44,7 +43,7 @@ type MachineGPU struct {
 	// Type is Compute Engine's name for the accelerator, like nvidia-b200.
 	Type string `json:"type"`
 	// Count is the number of GPUs per machine.
-	Count int `json:"count"`
+	Count int `json:"count" min:"1" max:"64"`
 }
 
 // lookup returns a machine type from the program's catalogue or the stack file.
@@ -92,52 +91,17 @@ func (s *Stack) checkMachineTypes(p *input.Problems) {
 	}
 }
 
-// mostPrice and mostHours exceed the hourly price in dollars and the lifetime of any machine.
-const mostPrice, mostHours = 100_000, 1_000_000
-
 func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
 	_, known := gcp.Lookup(name)
-	switch shaped := t.CPUs != 0 || t.Memory != "" || t.GPU != nil; {
-	case known && shaped:
+	switch {
+	case known && (t.CPUs != 0 || t.Memory != "" || t.GPU != nil):
 		p.Forbidden(path, "the program knows the shape of %s; remove cpus, memory, and gpu", name)
-	case !known:
-		t.checkShape(p, path)
-	}
-	for _, number := range []struct {
-		field       string
-		value, most float64
-	}{
-		{"hourlyPrice", t.HourlyPrice, mostPrice},
-		{"spotHourlyPrice", t.SpotHourlyPrice, mostPrice},
-		{"hoursBetweenFailures", t.HoursBetweenFailures, mostHours},
-		{"spotHoursBetweenFailures", t.SpotHoursBetweenFailures, mostHours},
-	} {
-		if number.value < 0 || number.value > number.most {
-			p.Invalid(path.Child(number.field), number.value, "must be more than 0 and at most %.0f; omit it if you do not know it", number.most)
-		}
-	}
-}
-
-// checkShape checks the shape of a machine type that the program does not know.
-func (t MachineType) checkShape(p *input.Problems, path *field.Path) {
-	if t.CPUs == 0 {
+	case !known && t.CPUs == 0:
 		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
-	} else {
-		input.Range(p, path.Child("cpus"), t.CPUs, 1, 4096, "")
-	}
-	switch memory, err := input.ParseQuantity(t.Memory); {
-	case t.Memory == "":
+	case !known && t.Memory == "":
 		p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
-	case err != nil:
-		p.Invalid(path.Child("memory"), t.Memory, "%s", err)
-	case memory.Value() < capacity.GiB || memory.Value() > 1<<50:
-		p.Invalid(path.Child("memory"), t.Memory, "must be from 1Gi to 1Pi; memory is in bytes, so write a unit")
-	}
-	if t.GPU != nil {
-		if t.GPU.Type == "" {
-			p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
-		}
-		input.Range(p, path.Child("gpu", "count"), t.GPU.Count, 1, 64, "")
+	case t.GPU != nil && t.GPU.Type == "":
+		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
 	}
 }
 
@@ -170,12 +134,12 @@ func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 			p.Invalid(path.Child("count"), gpu.Count, "%s includes %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
 		}
 	case !m.TakesGPUs():
-		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type of %s", m.Type, input.Or(gcp.GPUFamilies()))
-	case input.OneOf(p, path.Child("type"), gpu.Type, gcp.AttachableGPUTypes()...):
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type that has or takes GPUs, like n1-standard-8", m.Type)
+	default:
 		switch counts := m.AttachableCounts(gpu.Type); {
 		case slices.Contains(counts, gpu.Count):
 		case len(counts) == 0:
-			p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to a machine with as many vCPUs as %s; choose a smaller machine type", m.Type)
+			p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to %s; choose other GPUs, like nvidia-tesla-t4, or fewer vCPUs", m.Type)
 		default:
 			p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
 		}

@@ -44,48 +44,23 @@ type addressNeeds struct {
 // nodeAddresses returns the number of addresses that the subnetwork needs.
 func (n addressNeeds) nodeAddresses() int { return n.Nodes + capacity.ReservedAddresses }
 
-// check checks each range, that ranges do not overlap, and that they have room for the nodes.
+// check checks that ranges are private, and have room for the nodes. Google Cloud refuses ranges that
+// overlap.
 func (n *Network) check(p *input.Problems, path *field.Path, needs addressNeeds) {
-	var names []string
-	var ranges []netip.Prefix
 	for _, r := range []struct {
 		name, cidr string
-		// GKE, "VPC-native clusters", "IP address ranges"; for the control plane "Best practices for GKE
-		// networking".
-		shortest, longest int
+		needed     int
 	}{
-		{"nodes", n.Nodes, 8, 29}, {"pods", n.Pods, 9, 21}, {"services", n.Services, 16, 27}, {"controlPlane", n.ControlPlane, 28, 28},
+		{"nodes", n.Nodes, needs.nodeAddresses()}, {"pods", n.Pods, needs.PodAddresses}, {"services", n.Services, 0}, {"controlPlane", n.ControlPlane, 0},
 	} {
 		at := path.Child(r.name)
-		prefix, ok := checkCIDR(p, at, r.cidr)
-		overlaps := slices.IndexFunc(ranges, prefix.Overlaps)
-		length, holds := prefix.Bits(), 0
-		if ok {
-			holds = rangeSize(prefix)
-		}
-		switch {
+		switch prefix, ok := checkCIDR(p, at, r.cidr); {
 		case !ok:
-			continue
-		case r.shortest == r.longest && length != r.longest:
-			p.Invalid(at, r.cidr, "must be exactly a /%[1]d, because GKE requires that for the control plane; write %[2]s/%[1]d", r.longest, prefix.Addr())
-			continue
-		case length < r.shortest || length > r.longest:
-			p.Invalid(at, r.cidr, "must be from a /%d to a /%d; write %s/%d", r.shortest, r.longest, prefix.Addr(), min(max(length, r.shortest), r.longest))
-			continue
-		case !reserved(prefix):
-			p.Invalid(at, r.cidr, "must have private addresses, because the cluster could not reach the owners of others; write a range like 10.0.0.0/%d", length)
-			continue
-		case prefix.Overlaps(dockerBridge):
-			p.Invalid(at, r.cidr, "overlaps %s, which Docker uses on the nodes; write a private range, like 10.0.0.0/%d", dockerBridge, length)
-			continue
-		case overlaps >= 0:
-			p.Invalid(at, r.cidr, "overlaps %s, which is %s; write ranges that do not overlap", names[overlaps], ranges[overlaps])
-		case r.name == "nodes" && needs.nodeAddresses() > holds:
-			p.Invalid(at, r.cidr, "has room for %d nodes, but the stack has up to %d; write a /%d or larger, or use fewer nodes", holds-capacity.ReservedAddresses, needs.Nodes, max(prefixFor(needs.nodeAddresses()), r.shortest))
-		case r.name == "pods" && needs.PodAddresses > holds:
-			p.Invalid(at, r.cidr, "has %d addresses, but the pods of up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", holds, needs.Nodes, needs.PodAddresses, max(prefixFor(needs.PodAddresses), r.shortest))
+		case !reserved(prefix) || prefix.Overlaps(dockerBridge):
+			p.Invalid(at, r.cidr, "must have private addresses, because the cluster could not reach the owners of others, and none of %s, which Docker uses on the nodes; write a range like 10.0.0.0/%d", dockerBridge, prefix.Bits())
+		case r.needed > rangeSize(prefix):
+			p.Invalid(at, r.cidr, "has %d addresses, but up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed, prefixFor(r.needed))
 		}
-		names, ranges = append(names, r.name), append(ranges, prefix)
 	}
 }
 
@@ -145,18 +120,11 @@ func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path
 	networks, path := c.AuthorizedNetworks, cluster.Child("authorizedNetworks")
 	private := len(networks) > 0
 	for i, n := range networks {
-		if n.Name == "" {
-			p.Required(path.Index(i).Child("name"), "write a name for the network, like office")
-		}
 		at := path.Index(i).Child("cidr")
 		prefix, ok := checkCIDR(p, at, n.CIDR)
 		private = private && ok && reserved(prefix)
-		switch {
-		case !ok:
-		case prefix.Bits() < 8:
+		if ok && prefix.Bits() < 8 {
 			p.Invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators connect from, /8 or smaller")
-		case c.PrivateEndpoint && !reserved(prefix):
-			p.Invalid(at, n.CIDR, "contains public addresses, which cannot reach the private endpoint, and which GKE refuses together with it; write a range of a network that is connected to the cluster's network, or remove privateEndpoint")
 		}
 	}
 	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
@@ -168,7 +136,6 @@ func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path
 	case len(networks) == 0:
 		p.WarnFirst(path, "is empty, so that only machines in the network %s can connect to the control plane, and %s; add the public address that you connect from", c.Name, first)
 	}
-	input.UniqueField(p, path, "cidr", networks, func(n AuthorizedNetwork) string { return n.CIDR }, "is already in authorizedNetworks[%d]; write each range once")
 }
 
 // reservedRanges contain no public addresses (VPC, "Subnets", "Valid IPv4 ranges").

@@ -33,7 +33,7 @@ type Pool struct {
 	// Autoscaling lets GKE choose the number of nodes.
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty" change:"update"`
 	// SpareNodes is how many of the nodes the capacity plan leaves to the pods of lost nodes.
-	SpareNodes int `json:"spareNodes,omitempty" change:"none"`
+	SpareNodes int `json:"spareNodes,omitempty" min:"0" change:"none"`
 	// Spot creates spot nodes, which Google Cloud may reclaim at any time. They get the label and
 	// the taint cloud.google.com/gke-spot=true.
 	Spot bool `json:"spot,omitempty" change:"replace"`
@@ -54,12 +54,12 @@ type Pool struct {
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
 	// LocalSSDs is the number of 375 GB local SSDs that hold ephemeral storage instead of
 	// the boot disk. Default: the SSDs that come with the machine, or 0.
-	LocalSSDs int `json:"localSsdCount,omitempty" change:"replace"`
+	LocalSSDs int `json:"localSsdCount,omitempty" min:"1" change:"replace"`
 	// FastSocket speeds up NCCL between GPU nodes with Container-Optimized OS.
 	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
 	// MaxPodsPerNode is from 8 to 256. It determines how many addresses GKE reserves
 	// for a node.
-	MaxPodsPerNode int     `json:"maxPodsPerNode,omitempty" default:"110" change:"replace"`
+	MaxPodsPerNode int     `json:"maxPodsPerNode,omitempty" default:"110" min:"8" max:"256" change:"replace"`
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
 	Labels map[string]string `json:"labels,omitempty" change:"update"`
@@ -71,9 +71,9 @@ type Pool struct {
 // Autoscaling limits the number of nodes of a pool, across all of its zones.
 type Autoscaling struct {
 	// MinNodes is the minimum number of nodes. It may be 0.
-	MinNodes int `json:"minNodes"`
+	MinNodes int `json:"minNodes" min:"0" max:"15000"`
 	// MaxNodes is the maximum number of nodes.
-	MaxNodes int `json:"maxNodes"`
+	MaxNodes int `json:"maxNodes" min:"1" max:"15000"`
 	// LocationPolicy is ANY, which adds nodes in any zone that has capacity, or BALANCED, which
 	// keeps the zones even. Default ANY for GPU pools and spot nodes, else BALANCED.
 	LocationPolicy string `json:"locationPolicy,omitempty" enum:"ANY,BALANCED"`
@@ -105,10 +105,10 @@ type Disk struct {
 type Upgrade struct {
 	// MaxSurge is the number of additional nodes during an upgrade. Default 1 for every 20
 	// nodes, but 0 for GPU pools, reservations, M1 to M4, and pools for roles only.
-	MaxSurge *int `json:"maxSurge,omitempty"`
+	MaxSurge *int `json:"maxSurge,omitempty" min:"0" max:"20"`
 	// MaxUnavailable is the number of nodes that may be unavailable during an upgrade. Default
 	// 0, or 1 for every 20 nodes if `maxSurge` is 0.
-	MaxUnavailable *int `json:"maxUnavailable,omitempty"`
+	MaxUnavailable *int `json:"maxUnavailable,omitempty" min:"0" max:"20"`
 }
 
 // Taint is a Kubernetes taint, written as in Kubernetes.

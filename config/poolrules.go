@@ -35,11 +35,6 @@ func (s *Stack) checkNodePool(p *input.Problems, path *field.Path, pool Pool) {
 	if known {
 		checkGPU(p, path.Child("gpu"), pool, m)
 	}
-	if pool.SpareNodes < 0 {
-		p.Invalid(path.Child("spareNodes"), pool.SpareNodes, "must not be negative; write the number of nodes that may be lost at the same time")
-	}
-	// GKE, "Configure maximum Pods per node".
-	input.Range(p, path.Child("maxPodsPerNode"), pool.MaxPodsPerNode, 8, mostPodsPerNode, "; omit it for 110")
 	s.checkTaints(p, path.Child("taints"), pool)
 	if s.existing() {
 		return
@@ -79,10 +74,8 @@ func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m 
 			checkSpread(p, path.Child("nodes"), *pool.Nodes, pool.ZoneCount())
 		}
 	default:
-		path = path.Child("autoscaling")
-		input.Range(p, path.Child("minNodes"), a.MinNodes, 0, mostNodes, "")
-		if input.Range(p, path.Child("maxNodes"), a.MaxNodes, 1, mostNodes, limit) && a.MaxNodes < a.MinNodes {
-			p.Invalid(path.Child("maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
+		if a.MaxNodes > 0 && a.MaxNodes < a.MinNodes {
+			p.Invalid(path.Child("autoscaling", "maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
 		}
 	}
 }
@@ -233,8 +226,7 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 	}
 	at := path.Child("localSsdCount")
 	switch counts, known := m.LocalSSDs(); {
-	case pool.LocalSSDs < 0:
-		p.Invalid(at, pool.LocalSSDs, "must be at least 1; remove it if you need none")
+	case pool.LocalSSDs < 0: // reported by its tag
 	case pool.LocalSSDs == 0 && strings.HasSuffix(m.Type, "-lssd"):
 		p.Required(at, "write the number of local SSDs that %s includes; without it, every update would replace the pool", m.Type)
 	case pool.LocalSSDs == 0 || !known || slices.Contains(counts, pool.LocalSSDs):
@@ -247,7 +239,7 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 		p.Invalid(path.Child("spot"), true, "is not available for %s; remove it, or choose a machine type of another series", m.Type)
 	}
 	if pool.CompactPlacement && !m.TakesCompactPlacement() {
-		p.Invalid(path.Child("compactPlacement"), true, "is not supported by the series of %s; remove it, or choose a machine type of %s", m.Type, input.Or(gcp.CompactFamilies()))
+		p.Invalid(path.Child("compactPlacement"), true, "is not supported by the series of %s; remove it, or choose a machine type of another series, like c2-standard-30", m.Type)
 	}
 	if m.NeedsGVNIC() && pool.ImageType != gcp.ImageCOS {
 		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s or %s), or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged, InstallerCOS)
@@ -256,11 +248,8 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 
 func checkUpgrade(p *input.Problems, path *field.Path, u Upgrade) {
 	surge, unavailable := *u.MaxSurge, *u.MaxUnavailable
-	if !input.Range(p, path.Child("maxSurge"), surge, 0, mostUpgradedAtOnce, "") ||
-		!input.Range(p, path.Child("maxUnavailable"), unavailable, 0, mostUpgradedAtOnce, "") {
-		return
-	}
 	switch both := surge + unavailable; {
+	case min(surge, unavailable) < 0 || max(surge, unavailable) > mostUpgradedAtOnce: // reported by their tags
 	case both == 0:
 		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is also 0, so no node could be upgraded; set one of them to at least 1")
 	case both > mostUpgradedAtOnce:

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -31,13 +30,13 @@ type Queue struct {
 	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
 	// StartMinutes is how long an admitted job may take until all of its replicas run, or run
 	// again. Then it releases its nodes and waits.
-	StartMinutes int `json:"startMinutes,omitempty" default:"30"`
+	StartMinutes int `json:"startMinutes,omitempty" default:"30" max:"1440"`
 }
 
 // Team is a group of users.
 type Team struct {
 	// Name is the name of the team and its queue.
-	Name string `json:"name"`
+	Name string `json:"name" form:"label"`
 	// Nodes is the number of nodes that belong to the team, by node pool. Default: an equal share
 	// of every pool.
 	Nodes map[string]int `json:"nodes,omitempty"`
@@ -56,35 +55,22 @@ func (s *Queue) Resolve() {
 // QueuePriority is a name for a number. Jobs with a larger number come first.
 type QueuePriority struct {
 	// Name is the name that jobs write.
-	Name string `json:"name"`
+	Name string `json:"name" form:"label"`
 	// Value is from -1000000000 to 1000000000.
-	Value int `json:"value"`
+	Value int `json:"value" min:"-1000000000" max:"1000000000"`
 }
 
-const (
-	// mostTeams keeps the preview readable. Kueue has no limit.
-	mostTeams = 100
-	// mostPriority is the limit of Kubernetes for classes that users create.
-	mostPriority = 1_000_000_000
-	// defaultStartMinutes is the default in the tag of [Queue].
-	defaultStartMinutes = 30
-	// mostStartMinutes is a day.
-	mostStartMinutes = 24 * 60
-)
+// defaultStartMinutes is the default in the tag of [Queue].
+const defaultStartMinutes = 30
 
 // Check checks the queues of a stack file. Pools are the node pools with roles of jobs that wait in a
 // queue, with their numbers of nodes without spare ones.
 func (s Queue) Check(p *input.Problems, path *field.Path, pools map[string]int) {
-	input.Range(p, path.Child("startMinutes"), s.StartMinutes, 1, mostStartMinutes, "")
 	if s.Existing && s.StartMinutes != defaultStartMinutes {
 		p.Invalid(path.Child("startMinutes"), s.StartMinutes, "the cluster's own Kueue stops jobs after the times in its waitForPodsReady; remove it")
 	}
 	teams := path.Child("teams")
-	if len(s.Teams) > mostTeams {
-		p.Invalid(teams, len(s.Teams), "must be at most %d teams", mostTeams)
-	}
 	for i, team := range s.Teams {
-		p.Name(teams.Index(i).Child("name"), team.Name, validation.IsDNS1123Label)
 		team.checkNodes(p, teams.Index(i).Child("nodes"), pools)
 	}
 	input.UniqueField(p, teams, "name", s.Teams, func(t Team) string { return t.Name }, "is already used by teams[%d]; give each team its own name")
@@ -94,10 +80,6 @@ func (s Queue) Check(p *input.Problems, path *field.Path, pools map[string]int) 
 		}
 	}
 	priorities := path.Child("priorities")
-	for i, priority := range s.Priorities {
-		p.Name(priorities.Index(i).Child("name"), priority.Name, validation.IsDNS1123Label)
-		input.Range(p, priorities.Index(i).Child("value"), priority.Value, -mostPriority, mostPriority, "")
-	}
 	input.UniqueField(p, priorities, "name", s.Priorities, func(p QueuePriority) string { return p.Name }, "is already used by priorities[%d]; give each priority its own name")
 }
 

@@ -35,18 +35,6 @@ func (m Machine) WithGPUs(gpuType string, count int) Machine {
 	return m
 }
 
-// AttachableGPUTypes returns the types of GPU that N1 machines take, sorted.
-func AttachableGPUTypes() []string {
-	var types []string
-	for name, g := range tables().GPUs {
-		if g.Attachable != nil {
-			types = append(types, name)
-		}
-	}
-	slices.Sort(types)
-	return types
-}
-
 // AttachableCounts returns the numbers of GPUs of a type that can be attached to the machine, in
 // ascending order, or none if the machine takes no GPUs or has more vCPUs than GPUs of this type
 // allow.

@@ -36,27 +36,6 @@ func MachineTypes() []string {
 	return slices.Sorted(maps.Keys(tables().machines))
 }
 
-// CompactFamilies returns the families of the catalogue that take compact placement,
-// sorted.
-func CompactFamilies() []string { return families(Machine.TakesCompactPlacement) }
-
-// GPUFamilies returns the families of the catalogue that have or take GPUs, sorted.
-func GPUFamilies() []string {
-	return families(func(m Machine) bool { return m.GPUs > 0 || m.TakesGPUs() })
-}
-
-// families returns the families that have a machine type for which has is true.
-func families(has func(Machine) bool) []string {
-	var found []string
-	for _, m := range tables().machines {
-		if has(m) {
-			found = append(found, m.Family())
-		}
-	}
-	slices.Sort(found)
-	return slices.Compact(found)
-}
-
 // series returns the machine's series. A stack file may describe a machine of an unknown series.
 func (m Machine) series() (s series, ok bool) {
 	// The longest prefix holds: a3-ultragpu before a3.
