@@ -122,9 +122,6 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return fmt.Errorf("control plane %s: %w", c.name, err)
 	}
 	defer unlock()
-	if err := c.delete(ctx); err != nil {
-		return fmt.Errorf("stop control plane %s: %w", c.name, err)
-	}
 	if err := c.remove(ctx); err != nil {
 		return fmt.Errorf("stop control plane %s: %w", c.name, err)
 	}
@@ -149,18 +146,6 @@ func running(health error) bool {
 func (c *Cluster) created() bool {
 	_, err := os.Stat(c.Kubeconfig())
 	return err == nil
-}
-
-// delete makes kwokctl stop a control plane whose components all run. kwokctl uses recorded process
-// ids: the id of a dead component may belong to another process by now. [Cluster.remove] ends the
-// others.
-func (c *Cluster) delete(ctx context.Context) error {
-	dead, err := c.dead()
-	if err != nil || len(dead) > 0 {
-		return err
-	}
-	// It takes the cluster's context out of a kubeconfig, by default the user's.
-	return c.kwokctl(ctx, "delete", "cluster", "--kubeconfig", c.kwokctlKubeconfig())
 }
 
 // remove ends the processes and removes all files but the lock.

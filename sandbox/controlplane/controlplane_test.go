@@ -38,12 +38,6 @@ func TestConfigKeepsToThisMachine(t *testing.T) {
 	}
 }
 
-func TestEnvironment(t *testing.T) {
-	c := New("/c", "test", toolchain.Tools(""))
-	got := c.environment([]string{"HOME=/home", "KWOK_RUNTIME=docker", "KUBECONFIG=/mine", "PATH=/usr/bin", "KWOK_WORKDIR=/mine"})
-	assert.Equal(t, []string{"HOME=/home", "KWOK_WORKDIR=/c/kwok", "PATH=/c/stubs"}, got)
-}
-
 func TestWhoseProcess(t *testing.T) {
 	c := New("/sandbox/dev", "dev", toolchain.Tools("/tools"))
 	tests := map[string]struct {

@@ -1,9 +1,6 @@
 package controlplane
 
-import (
-	"path/filepath"
-	"strings"
-)
+import "path/filepath"
 
 // folder is the folder of a cluster. It knows the path of each file, and by the paths in command
 // lines which processes are the cluster's.
@@ -41,18 +38,4 @@ func (f folder) binary(component string) string {
 
 func (f folder) log(component string) string {
 	return filepath.Join(f.workdir(), "logs", component+".log")
-}
-
-// environment is kwokctl's, and so the components'. Variables of kwokctl in the
-// user's environment would override the configuration.
-func (f folder) environment(user []string) []string {
-	var environment []string
-	for _, variable := range user {
-		name, _, _ := strings.Cut(variable, "=")
-		if strings.HasPrefix(name, "KWOK_") || name == "KUBECONFIG" || name == "PATH" {
-			continue
-		}
-		environment = append(environment, variable)
-	}
-	return append(environment, "KWOK_WORKDIR="+f.kwokDir(), "PATH="+f.stubs())
 }

@@ -3,7 +3,6 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -17,7 +16,8 @@ func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
 	args = append(args, "--name", c.name, "--config", c.configFile())
 	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...)
 	cmd.Dir = c.dir
-	cmd.Env = c.environment(os.Environ())
+	// And so the components': variables of the user would override the configuration.
+	cmd.Env = []string{"HOME=" + c.dir, "KWOK_WORKDIR=" + c.kwokDir(), "PATH=" + c.stubs()}
 	cmd.WaitDelay = time.Second
 	output, err := cmd.CombinedOutput()
 	if err != nil {
