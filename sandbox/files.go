@@ -34,7 +34,7 @@ func (s source) file() string { return filepath.Join(s.stacks, input.StackFileNa
 // config returns the configuration of the stack, or an empty one if the stack file is wrong,
 // which the program reports.
 func (s source) config() *config.Stack {
-	file, err := input.ReadStackFile(os.DirFS(s.stacks), input.StackFileName(s.stack), config.Namespace)
+	file, err := s.read()
 	if err != nil {
 		return &config.Stack{}
 	}

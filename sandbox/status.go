@@ -91,63 +91,53 @@ func (s *Sandbox) Variables() string {
 }
 
 func printNodes(out io.Writer, nodes []corev1.Node) {
-	type pool struct {
-		machine      string
-		ready, total int
-	}
-	pools := map[string]pool{}
+	ready, machines := map[string]count{}, map[string]string{}
 	for _, node := range nodes {
 		name := poolOf(node)
-		entry := pools[name]
-		entry.machine = node.Labels[corev1.LabelInstanceTypeStable]
-		entry.total++
-		if nodeReady(node) {
-			entry.ready++
-		}
-		pools[name] = entry
+		ready[name] = ready[name].add(nodeReady(node))
+		machines[name] = node.Labels[corev1.LabelInstanceTypeStable]
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nNODE POOL\tMACHINE\tNODES READY")
-	for _, name := range slices.Sorted(maps.Keys(pools)) {
-		fmt.Fprintf(table, "%s\t%s\t%d/%d\n", name, pools[name].machine, pools[name].ready, pools[name].total)
+	for _, name := range slices.Sorted(maps.Keys(ready)) {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", name, machines[name], ready[name])
 	}
 	_ = table.Flush()
 }
 
 func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
-	type workload struct {
-		ready, total int
-		pools        map[string]bool
-	}
 	poolOfNode := map[string]string{}
 	for _, node := range nodes {
 		poolOfNode[node.Name] = poolOf(node)
 	}
-	workloads := map[string]workload{}
+	ready, pools := map[string]count{}, map[string][]string{}
 	for _, pod := range pods {
 		name := pod.Namespace + "\t" + ownerOf(pod)
-		entry := workloads[name]
-		if entry.pools == nil {
-			entry.pools = map[string]bool{}
+		ready[name] = ready[name].add(status.Ready(pod))
+		if pool := poolOfNode[pod.Spec.NodeName]; pool != "" && !slices.Contains(pools[name], pool) {
+			pools[name] = append(pools[name], pool)
 		}
-		entry.total++
-		if status.Ready(pod) {
-			entry.ready++
-		}
-		if pool := poolOfNode[pod.Spec.NodeName]; pool != "" {
-			entry.pools[pool] = true
-		}
-		workloads[name] = entry
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nNAMESPACE\tWORKLOAD\tPODS READY\tNODE POOL")
-	for _, name := range slices.Sorted(maps.Keys(workloads)) {
-		entry := workloads[name]
-		fmt.Fprintf(table, "%s\t%d/%d\t%s\n", name, entry.ready, entry.total,
-			strings.Join(slices.Sorted(maps.Keys(entry.pools)), ", "))
+	for _, name := range slices.Sorted(maps.Keys(ready)) {
+		slices.Sort(pools[name])
+		fmt.Fprintf(table, "%s\t%s\t%s\n", name, ready[name], strings.Join(pools[name], ", "))
 	}
 	_ = table.Flush()
 }
+
+// count is how many of all are ready.
+type count struct{ ready, all int }
+
+func (c count) add(ready bool) count {
+	if ready {
+		c.ready++
+	}
+	return count{c.ready, c.all + 1}
+}
+
+func (c count) String() string { return fmt.Sprintf("%d/%d", c.ready, c.all) }
 
 func poolOf(node corev1.Node) string { return node.Labels[gcp.LabelNodePool] }
 

@@ -53,10 +53,6 @@ func TestEnvironmentRefuses(t *testing.T) {
 		container corev1.Container
 		want      string
 	}{
-		"envFrom": {
-			corev1.Container{Name: "c", EnvFrom: []corev1.EnvFromSource{{}}},
-			"container c: envFrom",
-		},
 		"a secret": {
 			corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{}}}}},
 			"container c: env A: of valueFrom only fieldRef",

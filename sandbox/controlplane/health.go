@@ -35,7 +35,7 @@ func (c *Cluster) healthy(ctx context.Context) error {
 	if len(dead) != 0 {
 		return errDead(dead)
 	}
-	config, err := c.restConfig()
+	config, err := c.RESTConfig()
 	if err != nil {
 		return err
 	}

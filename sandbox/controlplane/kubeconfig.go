@@ -9,27 +9,17 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// RESTConfig returns the administrator's access to a started cluster. Requests
+// RESTConfig returns the administrator's access to a cluster, also before its creation is complete. Requests
 // are not rate limited: the API server is on this machine and protects itself.
 func (c *Cluster) RESTConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+	config, err := clientcmd.BuildConfigFromFlags("", c.kwokctlKubeconfig())
+	if err == nil {
+		// client-go keeps reading certificate files again, and complains of each
+		// that is gone when the control plane is.
+		err = rest.LoadTLSFiles(config)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("control plane %s: %w", c.name, err)
-	}
-	config.QPS = -1
-	return config, nil
-}
-
-// restConfig is available before the creation is complete.
-func (c *Cluster) restConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", c.kwokctlKubeconfig())
-	if err != nil {
-		return nil, err
-	}
-	// client-go keeps reading certificate files again, and complains of each
-	// that is gone when the control plane is.
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return nil, err
 	}
 	config.CAFile, config.CertFile, config.KeyFile = "", "", ""
 	config.QPS = -1
