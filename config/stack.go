@@ -99,17 +99,6 @@ const (
 // Keys returns the keys of a stack file that [Load] reads, each with its namespace.
 func Keys() []string { return input.Words(keys, func(k key) string { return k.name }) }
 
-// RequiredKeys returns the keys that every stack file has.
-func RequiredKeys() []string {
-	var names []string
-	for _, k := range keys {
-		if k.missing != "" {
-			names = append(names, k.name)
-		}
-	}
-	return names
-}
-
 // StackField returns the field of [Stack] that holds the value of a key.
 func StackField(key string) (reflect.StructField, bool) {
 	s := &Stack{}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
@@ -40,10 +41,10 @@ func TestPublishedManifest(t *testing.T) {
 	for role, called := range map[string]string{"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver"} {
 		set := testkit.Object[appsv1.StatefulSet](t, published.One(t, testkit.StatefulSet, "criteo-"+role))
 		deployed := testkit.Object[appsv1.StatefulSet](t, prod.One(t, testkit.StatefulSet, "criteo-"+role))
-		container := testkit.Container(&set)
+		container := set.Spec.Template.Spec.Containers[0]
 		assert.Equal(t, called, container.Args[len(container.Args)-1])
-		assert.Equal(t, "/workspace/logs/", testkit.Variable(&set, "LOG_DIR").Value)
-		assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", testkit.Variable(&set, "PERSIA_NATS_IP").Value)
+		assert.Contains(t, container.Env, corev1.EnvVar{Name: "LOG_DIR", Value: "/workspace/logs/"})
+		assert.Contains(t, container.Env, corev1.EnvVar{Name: "PERSIA_NATS_IP", Value: "nats://persia-nats-service.nats-io.svc:4222"})
 		assert.Equal(t, deployed.Spec.Replicas, set.Spec.Replicas)
 		assert.Equal(t, deployed.Spec.Template.Spec.NodeSelector, set.Spec.Template.Spec.NodeSelector)
 		assert.Equal(t, deployed.Spec.Template.Spec.Volumes, set.Spec.Template.Spec.Volumes)

@@ -188,7 +188,7 @@ func TestAutoscaledPoolsOverZones(t *testing.T) {
 	configuration := programtest.ReadStack(t, "prod")
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(settings)["zones"] = []any{"us-central1-a", "us-central1-c"}
-		programtest.Field(cluster, "systemPool")["nodes"] = 4
+		cluster.(settings)["systemPool"].(settings)["nodes"] = 4
 	})
 	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {

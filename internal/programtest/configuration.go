@@ -80,18 +80,3 @@ func LeftToOperator(t testing.TB) map[string]string {
 	})
 	return configuration
 }
-
-// Field is the object in a field of an object.
-func Field(object any, name string) map[string]any {
-	return object.(map[string]any)[name].(map[string]any)
-}
-
-// Pool finds a node pool by its name.
-func Pool(pools any, name string) map[string]any {
-	for _, pool := range pools.([]any) {
-		if pool := pool.(map[string]any); pool["name"] == name {
-			return pool
-		}
-	}
-	panic("no pool " + name)
-}

@@ -16,8 +16,6 @@ import (
 type Recorder struct {
 	// Cloud has the resources of Google Cloud before the program runs.
 	Cloud Cloud
-	// Refuses is the engine's answer to every registration, if there is one.
-	Refuses error
 	// Resources are the registered resources, in the program's order.
 	Resources []Resource
 	// Calls are the tokens of the functions that the program called, in its order.
@@ -51,7 +49,7 @@ func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 		}
 	}
 	r.Resources = append(r.Resources, Resource{args, urn})
-	return args.Name + "-id", Outputs(args), r.Refuses
+	return args.Name + "-id", Outputs(args), nil
 }
 
 // Call records and answers the functions that the program may call.

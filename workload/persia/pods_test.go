@@ -1,6 +1,7 @@
 package persia_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,11 +41,11 @@ func TestScriptStyle(t *testing.T) {
 		"nn-worker": "trainer", "dataloader": "datacompose", "embedding-worker": "middleware", "embedding-ps": "embserver",
 	} {
 		set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-"+name))
-		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, testkit.Container(&set).Args)
-		assert.Equal(t, "/opt/conda/bin/python3", testkit.Variable(&set, "PERSIA_PYTHON").Value)
-		assert.Equal(t, "/workspace/runtime", testkit.Variable(&set, "PERSIA_RUNTIME").Value)
-		assert.Equal(t, "23333", testkit.Variable(&set, "PERSIA_PORT").Value)
-		if probe := testkit.Container(&set).ReadinessProbe; probe != nil {
+		assert.Equal(t, []string{"/bin/bash", "/opt/persia/roles.sh", older}, container(&set).Args)
+		assert.Equal(t, "/opt/conda/bin/python3", variable(&set, "PERSIA_PYTHON").Value)
+		assert.Equal(t, "/workspace/runtime", variable(&set, "PERSIA_RUNTIME").Value)
+		assert.Equal(t, "23333", variable(&set, "PERSIA_PORT").Value)
+		if probe := container(&set).ReadinessProbe; probe != nil {
 			assert.Contains(t, probe.Exec.Command[2], "/23333")
 		}
 	}
@@ -58,7 +59,7 @@ func TestSuspended(t *testing.T) {
 	for _, registered := range recorder.All(t, testkit.StatefulSet) {
 		set := testkit.Object[appsv1.StatefulSet](t, registered)
 		assert.Zero(t, *set.Spec.Replicas)
-		assert.Equal(t, "1", testkit.Variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
+		assert.Equal(t, "1", variable(&set, "REPLICA_SIZE").Value, "what the job has when it goes on")
 	}
 	assert.Len(t, recorder.URNs(), len(programtest.DeployStack(t, "dev").URNs()))
 }
@@ -91,4 +92,13 @@ func deployDevJob(t *testing.T, job, nnWorkers map[string]any) *testkit.Recorder
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
 	return recorder
+}
+
+// container is the container of the pods of a StatefulSet.
+func container(set *appsv1.StatefulSet) corev1.Container { return set.Spec.Template.Spec.Containers[0] }
+
+// variable returns a variable of a role's environment.
+func variable(set *appsv1.StatefulSet, name string) corev1.EnvVar {
+	env := container(set).Env
+	return env[slices.IndexFunc(env, func(v corev1.EnvVar) bool { return v.Name == name })]
 }
