@@ -31,8 +31,7 @@ func (r *Reference) schema() (string, error) {
 			r.object(value).Required = nil
 		}
 	}
-	job.Required = []string{"name"}
-	for _, name := range []string{"Cluster", "NATS", "PEDL"} {
+	for _, name := range []string{"Job", "Cluster", "NATS", "PEDL"} {
 		r.definitions[name].Required = nil
 	}
 	r.addOlderNames(job)

@@ -58,7 +58,7 @@ func TestSchema(t *testing.T) {
 		"older name of a role":  {change{"      embeddingWorker:", "      middleware:"}, "", ""},
 		"older name of a field": {change{"      persiaEnv:\n", "      globalConfigPath: /a.yml\n      persiaEnv:\n"}, "", ""},
 		"label of any name":     {change{"nodes: 1", "nodes: 1\n      labels: {example.com/team: ranking}"}, "", ""},
-		"a job from a manifest": {change{"- name: adult-income", "- manifest: job.yml\n      name: adult-income"}, "", ""},
+		"a job from a manifest": {change{"- name: adult-income", "- manifest: job.yml"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := schema.Check(t, edited(t, c.change))
