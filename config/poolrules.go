@@ -63,14 +63,15 @@ const (
 )
 
 func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
-	const limit = ", the limit of a cluster; to have no node, remove the pool, or write autoscaling with minNodes 0"
 	switch a := pool.Autoscaling; {
 	case pool.Nodes != nil && a != nil:
 		p.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; write either nodes or autoscaling", *pool.Nodes)
 	case pool.Nodes == nil && a == nil:
 		p.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
 	case pool.Nodes != nil:
-		if input.Range(p, path.Child("nodes"), *pool.Nodes, 1, mostNodes, limit) && !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m) {
+		if nodes := *pool.Nodes; nodes < 1 || nodes > mostNodes {
+			p.Invalid(path.Child("nodes"), nodes, "must be from 1 to %d, the limit of a cluster; to have no node, remove the pool, or write autoscaling with minNodes 0", mostNodes)
+		} else if !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m) {
 			checkSpread(p, path.Child("nodes"), *pool.Nodes, pool.ZoneCount())
 		}
 	default:

@@ -44,16 +44,6 @@ func JSONName(f reflect.StructField) string {
 	return name
 }
 
-// Range reports a number outside of its bounds, and returns whether it is inside. The remedy
-// follows the bounds in the message.
-func Range[N int | int32 | int64](p *Problems, path *field.Path, number, least, most N, remedy string) bool {
-	if number < least || number > most {
-		p.Invalid(path, number, "must be from %d to %d%s", least, most, remedy)
-		return false
-	}
-	return true
-}
-
 // Once reports each value that repeats an earlier one.
 func Once[T comparable](p *Problems, path *field.Path, values []T, remedy string) {
 	Unique(values, func(value T) T { return value }, func(i, _ int, value T) { p.Duplicate(path.Index(i), value, "%s", remedy) })
