@@ -1,18 +1,9 @@
 package persia
 
 import (
-	"net/http"
-	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -21,134 +12,8 @@ import (
 
 	"persia/capacity"
 	"persia/config"
-	"persia/internal/testkit"
 	"persia/kube"
 )
-
-// TestComplete checks that the completion logs each change, and ends as the job does.
-func TestComplete(t *testing.T) {
-	testkit.Processes(t)
-	t.Parallel()
-	_, err := exec.LookPath("wget")
-	require.NoError(t, err, "complete.sh needs wget: apt install wget")
-	const away = "the coordinator at ADDRESS does not answer"
-	for name, test := range map[string]struct {
-		answers []string
-		says    []string
-		status  int
-	}{
-		"a job that completes": {
-			[]string{"", "waiting after attempt 0", "running attempt 1", "running attempt 1", "", "running attempt 1", "complete in attempt 1"},
-			[]string{away, "waiting after attempt 0", "running attempt 1", away, "running attempt 1", "complete in attempt 1"}, 0},
-		"a job that fails": {
-			[]string{"running attempt 5", "failed: 5 attempts failed"}, []string{"running attempt 5", "failed: 5 attempts failed"}, FailedStatus},
-		"a pod that is moved": {[]string{"running attempt 1"}, []string{"running attempt 1"}, 128 + int(syscall.SIGTERM)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var asked atomic.Int32
-			coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				at := int(asked.Add(1)) - 1
-				if answer := test.answers[min(at, len(test.answers)-1)]; answer != "" && r.URL.String() == "/status?run=7" && r.Header.Get("Authorization") == "Bearer "+token {
-					_, _ = w.Write([]byte(answer + "\n"))
-				} else {
-					w.WriteHeader(http.StatusServiceUnavailable)
-				}
-			}))
-			t.Cleanup(coordinator.Close)
-			address := strings.TrimPrefix(coordinator.URL, "http://")
-			process := exec.Command("sh", "complete.sh")
-			var said strings.Builder
-			process.Stdout = &said
-			process.Env = append(os.Environ(), "PERSIA_COORDINATOR="+address, "PERSIA_RUN=7", "PERSIA_TOKEN="+token, "PERSIA_POLL_SECONDS=0.05", "no_proxy=127.0.0.1")
-			require.NoError(t, process.Start())
-			if test.status == 128+int(syscall.SIGTERM) {
-				require.Eventually(t, func() bool { return asked.Load() > 1 }, patience, 10*time.Millisecond)
-				require.NoError(t, process.Process.Signal(syscall.SIGTERM))
-			}
-			_ = process.Wait()
-			assert.Equal(t, test.status, process.ProcessState.ExitCode())
-			want := strings.ReplaceAll(strings.Join(test.says, "\n")+"\n", "ADDRESS", address)
-			assert.Equal(t, want, said.String())
-		})
-	}
-}
-
-// TestServe: the metrics gateway runs for as long as the job, starts again when it ends
-// early, and leaves nothing behind, however the pod ends.
-func TestServe(t *testing.T) {
-	testkit.Processes(t)
-	t.Parallel()
-	for name, test := range map[string]struct {
-		end    string
-		moved  bool
-		status int
-	}{
-		"a job that completes":              {"complete in attempt 1", false, 0},
-		"a job that fails":                  {"failed: 5 attempts failed", false, FailedStatus},
-		"a pod that is moved":               {"", true, 128 + int(syscall.SIGTERM)},
-		"a pod that is moved after the end": {"failed: 5 attempts failed", true, FailedStatus},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var end atomic.Bool
-			coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				answer := "running attempt 1"
-				if end.Load() {
-					answer = test.end
-				}
-				_, _ = w.Write([]byte(answer + "\n"))
-			}))
-			t.Cleanup(coordinator.Close)
-			dir := t.TempDir()
-			started := filepath.Join(dir, "started")
-			// The first one ends at once.
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "pushgateway"), []byte(`#!/bin/sh
-				echo "$$ $*" >>`+started+`
-				[ "$(wc -l <`+started+`)" -gt 1 ] || exit 2
-				exec /bin/sleep 600
-			`), 0o755))
-			ended := filepath.Join(dir, "ended")
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "sleep"), []byte("#!/bin/sh\n[ $1 != 600 ] || touch "+ended+"\nexec /bin/sleep $1\n"), 0o755))
-			lastScrape := "0.05"
-			if test.moved {
-				lastScrape = "600"
-			}
-			process := exec.Command("sh", "-c", serveScript, "serve.sh", completeScript)
-			var said strings.Builder
-			process.Stdout = &said
-			process.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "no_proxy=127.0.0.1",
-				"PERSIA_COORDINATOR="+strings.TrimPrefix(coordinator.URL, "http://"), "PERSIA_RUN=7", "PERSIA_TOKEN="+token, "PERSIA_POLL_SECONDS=0.05",
-				"PERSIA_GATEWAY_PORT=9091", "PERSIA_GATEWAY_RESTART_SECONDS=0.05", "PERSIA_LAST_SCRAPE_SECONDS="+lastScrape)
-			require.NoError(t, process.Start())
-			var gateways [][]string
-			require.Eventually(t, func() bool {
-				text, _ := os.ReadFile(started)
-				gateways = nil
-				for line := range strings.Lines(string(text)) {
-					gateways = append(gateways, strings.Fields(line))
-				}
-				return len(gateways) == 2
-			}, patience, 10*time.Millisecond)
-			end.Store(test.end != "")
-			if test.end != "" && test.moved {
-				require.Eventually(t, func() bool { _, err := os.Stat(ended); return err == nil }, patience, 10*time.Millisecond)
-			}
-			if test.moved {
-				require.NoError(t, process.Process.Signal(syscall.SIGTERM))
-			}
-			_ = process.Wait()
-			assert.Equal(t, test.status, process.ProcessState.ExitCode())
-			assert.Contains(t, said.String(), "the metrics gateway ended with status 2: it starts again\n")
-			for _, gateway := range gateways {
-				assert.Equal(t, []string{"--log.level=error", "--web.listen-address=:9091"}, gateway[1:])
-				pid, err := strconv.Atoi(gateway[0])
-				require.NoError(t, err)
-				assert.Eventually(t, func() bool { return syscall.Kill(pid, 0) != nil }, patience, 10*time.Millisecond, "gateway %d ends", pid)
-			}
-		})
-	}
-}
 
 // completionArgs returns the arguments of a job without volumes.
 func completionArgs() JobArgs {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,57 +16,51 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/testkit"
 )
 
+// These tests show what needs processes. python_test has all that a job does, with a clock that the
+// tests turn.
+
 const (
-	// everyRole is a job with one replica of each role.
-	everyRole = "nn-worker=1,dataloader=1,embedding-worker=1,embedding-ps=1"
 	// note writes down the attempt.
 	note = `echo "$PERSIA_ATTEMPT" >>$PERSIA_ROLE-$REPLICA_INDEX.attempts; `
-	// together waits until all have noted the attempt.
-	together = `until [[ $(grep -lx $PERSIA_ATTEMPT *.attempts | wc -l) -eq $(tr , '\n' <<<$PERSIA_REPLICAS | wc -l) ]]; do sleep 0.05; done; `
-	// token is the secret that all replicas share.
-	token = "of the test"
 	// serve makes a stand-in run forever, like a server.
 	serve = note + `exec sleep 600`
+	// untilGo is a command that runs until a file exists.
+	untilGo = note + `until [[ -e go ]]; do sleep 0.05; done`
+	// saves is a command that writes a file when it is told to end.
+	saves = `trap 'sleep 0.5; echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done`
+	// token is the secret that all replicas share.
+	token = "of the test"
+	// patience is how long a test waits for something to happen.
+	patience = time.Minute
 )
 
 // training is a job of processes of this machine: launch.py at work in each role, with
 // scripts of bash instead of PERSIA.
 type training struct {
-	t testing.TB
+	t *testing.T
 	// dir is the volume of all replicas.
 	dir         string
 	coordinator string
-	replicas    string
 	env         []string
 }
 
-// replica is one of them.
-type replica struct {
-	t       testing.TB
-	process *exec.Cmd
-	log     string
-	ended   chan struct{}
-}
-
-// patience is how long a test waits for something to happen.
-const patience = time.Minute
-
 // newTraining returns a job of replicas, like nn-worker=2,dataloader=1.
-func newTraining(t testing.TB, replicas string, env ...string) *training {
+func newTraining(t *testing.T, replicas string, env ...string) *training {
 	t.Helper()
 	testkit.Processes(t)
-	return &training{
-		t: t, dir: t.TempDir(), coordinator: freeAddress(t), replicas: replicas,
-		env: append([]string{
-			"PERSIA_BEAT_SECONDS=0.1", "PERSIA_LOST_SECONDS=30", "PERSIA_END_SECONDS=5", "PERSIA_NATS_SECONDS=0.5",
-			"PERSIA_STOP_SECONDS=5", "PERSIA_BACKOFF_SECONDS=0.1", "PERSIA_REPORT_SECONDS=0.1", "PERSIA_ATTEMPTS=3",
-		}, env...),
-	}
+	t.Parallel()
+	dir, address := t.TempDir(), freeAddress(t)
+	return &training{t, dir, address, append([]string{
+		"PERSIA_REPLICAS=" + replicas, "PERSIA_COORDINATOR=" + address, "PERSIA_TOKEN=" + token, "PERSIA_RUN=1",
+		"PERSIA_STATE_DIR=" + filepath.Join(dir, ".persia"), "PERSIA_CKPT_ROOT=" + filepath.Join(dir, "run"),
+		"PERSIA_BEAT_SECONDS=0.1", "PERSIA_LOST_SECONDS=30", "PERSIA_BACKOFF_SECONDS=0.1", "PERSIA_REPORT_SECONDS=0.1",
+	}, env...)}
 }
 
 // lastPort is below the ports that Linux gives to outgoing connections. Such a connection
@@ -75,7 +70,7 @@ var lastPort atomic.Int32
 func init() { lastPort.Store(20_000 + rand.Int32N(8_000)) }
 
 // freeAddress returns an address without a listener, a different one each time.
-func freeAddress(t testing.TB) string {
+func freeAddress(t *testing.T) string {
 	t.Helper()
 	for range 1_000 {
 		address := fmt.Sprintf("127.0.0.1:%d", lastPort.Add(1))
@@ -88,128 +83,274 @@ func freeAddress(t testing.TB) string {
 	return ""
 }
 
-// start starts a replica, like nn-worker-0, in a pod of that name.
-func (j *training) start(name, standIn string, env ...string) *replica {
-	j.t.Helper()
-	return j.startCommand(name, []string{"bash", "-c", standIn, "stand-in"}, env...)
+// program is a process with what it says.
+type program struct {
+	t       *testing.T
+	process *exec.Cmd
+	log     string
+	ended   chan struct{}
 }
 
-func (j *training) startCommand(name string, command []string, env ...string) *replica {
-	j.t.Helper()
-	script, err := filepath.Abs(launchFile)
-	require.NoError(j.t, err)
-	at := strings.LastIndex(name, "-")
-	r := &replica{t: j.t, log: filepath.Join(j.t.TempDir(), "log"), ended: make(chan struct{})}
-	r.process = exec.Command("python3", append([]string{"-B", script}, command...)...)
-	r.process.Dir = j.dir
-	r.process.Env = append(append(append(os.Environ(),
-		"PERSIA_ROLE="+name[:at], "REPLICA_INDEX="+name[at+1:], "PERSIA_REPLICAS="+j.replicas,
-		"PERSIA_COORDINATOR="+j.coordinator, "PERSIA_TOKEN="+token, "PERSIA_POD_UID="+name, "PERSIA_REVISION=1",
-		"PERSIA_STATE_DIR="+filepath.Join(j.dir, ".persia"), "PERSIA_IDLE_FILE="+filepath.Join(j.dir, name+".idle"),
-		"PERSIA_PROGRESS_FILE="+filepath.Join(j.dir, name+".progress"),
-		"PERSIA_CKPT_ROOT="+filepath.Join(j.dir, "run")), j.env...), env...)
-	log, err := os.Create(r.log)
-	require.NoError(j.t, err)
+// begin starts a process, which ends with the test.
+func begin(t *testing.T, process *exec.Cmd) *program {
+	t.Helper()
+	p := &program{t: t, process: process, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{})}
+	log, err := os.Create(p.log)
+	require.NoError(t, err)
 	defer func() { _ = log.Close() }()
-	r.process.Stdout, r.process.Stderr = log, log
-	require.NoError(j.t, r.process.Start())
+	process.Stdout, process.Stderr = log, log
+	require.NoError(t, process.Start())
 	go func() {
-		_ = r.process.Wait()
-		close(r.ended)
+		_ = process.Wait()
+		close(p.ended)
 	}()
-	j.t.Cleanup(func() {
+	t.Cleanup(func() {
 		// What it has started ends with it only if it is asked.
-		_ = r.process.Process.Signal(syscall.SIGTERM)
-		r.status()
-		if j.t.Failed() {
-			text, _ := os.ReadFile(r.log)
-			j.t.Logf("%s:\n%s", name, text)
+		_ = process.Process.Signal(syscall.SIGTERM)
+		p.status()
+		if t.Failed() {
+			t.Logf("%s:\n%s", process.Args, p.text())
 		}
 	})
-	return r
+	return p
+}
+
+func (p *program) text() string {
+	text, err := os.ReadFile(p.log)
+	require.NoError(p.t, err)
+	return string(text)
 }
 
 // status waits for the end, and returns the exit status.
-func (r *replica) status() int {
-	r.t.Helper()
+func (p *program) status() int {
+	p.t.Helper()
 	select {
-	case <-r.ended:
-		return r.process.ProcessState.ExitCode()
+	case <-p.ended:
+		return p.process.ProcessState.ExitCode()
 	case <-time.After(patience):
-		_ = r.process.Process.Kill()
-		r.t.Error("launch.py has not ended")
+		_ = p.process.Process.Kill()
+		p.t.Errorf("%s has not ended", p.process.Args)
 		return -1
 	}
 }
 
-// says waits until launch.py says something.
-func (r *replica) says(text string) {
-	r.t.Helper()
-	require.Eventually(r.t, func() bool {
-		log, err := os.ReadFile(r.log)
-		return err == nil && strings.Contains(string(log), text)
-	}, patience, 20*time.Millisecond, "%q", text)
+// says waits until the process says something.
+func (p *program) says(text string) {
+	p.t.Helper()
+	eventually(p.t, text, func() bool { return strings.Contains(p.text(), text) })
 }
 
 // stop sends what Kubernetes sends to a pod that is to go.
-func (r *replica) stop() int {
-	r.t.Helper()
-	require.NoError(r.t, r.process.Process.Signal(syscall.SIGTERM))
-	return r.status()
+func (p *program) stop() int {
+	p.t.Helper()
+	require.NoError(p.t, p.process.Process.Signal(syscall.SIGTERM))
+	return p.status()
 }
 
-// status returns the coordinator's status of the job, or "" without a coordinator.
-func (j *training) status() string { return j.statusOf("") }
+func eventually(t *testing.T, what string, happens func() bool) {
+	t.Helper()
+	require.Eventually(t, happens, patience, 20*time.Millisecond, "%q", what)
+}
 
-// statusOf is status for the completion of a run.
-func (j *training) statusOf(run string) string {
-	request, err := http.NewRequest(http.MethodGet, "http://"+j.coordinator+"/status?run="+run, nil)
+// start starts a replica, like nn-worker-0, in a pod of that name, with a script of bash or a command as its
+// command.
+func (j *training) start(name, script string, env ...string) *program {
+	j.t.Helper()
+	return j.startCommand(name, []string{"bash", "-c", script, "stand-in", "an argument"}, env...)
+}
+
+func (j *training) startCommand(name string, command []string, env ...string) *program {
+	j.t.Helper()
+	launch, err := filepath.Abs(launchFile)
 	require.NoError(j.t, err)
-	if run != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	client := http.Client{Timeout: 10 * time.Second}
-	answer, err := client.Do(request)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = answer.Body.Close() }()
-	text, _ := io.ReadAll(answer.Body)
-	return strings.TrimSpace(string(text))
+	at := strings.LastIndex(name, "-")
+	process := exec.Command("python3", append([]string{"-B", launch}, command...)...)
+	process.Dir = j.dir
+	process.Env = append(append(append(os.Environ(), "PERSIA_ROLE="+name[:at], "REPLICA_INDEX="+name[at+1:], "PERSIA_POD_UID="+name,
+		"PERSIA_IDLE_FILE="+filepath.Join(j.dir, name+".idle")), j.env...), env...)
+	return begin(j.t, process)
 }
 
 // becomes waits until the coordinator says something of the job, and returns it.
-func (j *training) becomes(text string) string {
+func (j *training) becomes(text string) (last string) {
 	j.t.Helper()
-	var last string
-	require.Eventually(j.t, func() bool {
-		last = j.status()
+	client := http.Client{Timeout: 10 * time.Second}
+	eventually(j.t, text, func() bool {
+		answer, err := client.Get("http://" + j.coordinator + "/status")
+		if err != nil {
+			return false
+		}
+		defer func() { _ = answer.Body.Close() }()
+		said, _ := io.ReadAll(answer.Body)
+		last = strings.TrimSpace(string(said))
 		return strings.Contains(last, text)
-	}, patience, 20*time.Millisecond, "%q", text)
+	})
 	return last
 }
 
-// lines returns the lines of a file on the volume.
+// lines returns the lines of a file on the volume, once it is there.
 func (j *training) lines(name string) []string {
 	j.t.Helper()
-	text, err := os.ReadFile(filepath.Join(j.dir, name))
-	require.NoError(j.t, err)
+	var text []byte
+	eventually(j.t, name, func() (there bool) {
+		var err error
+		text, err = os.ReadFile(filepath.Join(j.dir, name))
+		return err == nil && len(text) > 0
+	})
 	return strings.Split(strings.TrimSpace(string(text)), "\n")
 }
 
-func (j *training) awaits(name string) {
+func (j *training) write(name, text string) {
 	j.t.Helper()
-	require.Eventually(j.t, func() bool {
-		_, err := os.Stat(filepath.Join(j.dir, name))
-		return err == nil
-	}, patience, 20*time.Millisecond, "%s", name)
+	file := filepath.Join(j.dir, name)
+	require.NoError(j.t, os.MkdirAll(filepath.Dir(file), 0o700))
+	require.NoError(j.t, os.WriteFile(file, []byte(text), 0o700))
 }
 
-// loses waits until something is removed, which happens beside the training.
-func (j *training) loses(name string) {
-	j.t.Helper()
-	require.Eventually(j.t, func() bool {
-		_, err := os.Stat(filepath.Join(j.dir, name))
+// TestLaunch has a server fail in the first attempt. All start again from the newest complete checkpoint, and
+// when the job is complete, nothing runs again.
+func TestLaunch(t *testing.T) {
+	j := newTraining(t, "nn-worker=1,dataloader=1,embedding-worker=1,embedding-ps=1", "PERSIA_STOP_SECONDS=5")
+	for _, file := range []string{"s0/a.emb", "dense.pt", "embedding_dump_done", "opt.pt"} {
+		j.write("checkpoint/"+file, "num_shards: 1\n")
+	}
+	const resumed = `echo "$1 $PERSIA_RESUME_DIR $NCCL_ASYNC_ERROR_HANDLING$PERSIA_TOKEN" >>$PERSIA_ROLE.resumed; `
+	first := j.start("nn-worker-0", resumed+note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600; until [[ -e go ]]; do sleep 0.05; done`)
+	j.start("dataloader-0", resumed+note+`[[ $PERSIA_ATTEMPT -gt 1 ]] || exec sleep 600`)
+	j.start("embedding-worker-0", resumed+serve)
+	server := j.start("embedding-ps-0", resumed+note+`[[ $PERSIA_ATTEMPT -gt 1 ]] && exec sleep 600
+		until [[ $(cat *.attempts | wc -l) -eq 4 ]]; do sleep 0.05; done
+		mkdir -p $PERSIA_CKPT_DIR/half; touch $PERSIA_CKPT_DIR/half/dense.pt; mv checkpoint $PERSIA_CKPT_DIR/whole; exit 7`)
+	j.becomes("running attempt 2")
+	server.says("attempt 1: failed: the command ended with status 7")
+	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
+		eventually(t, role+" resumes", func() bool { return len(j.lines(role+".resumed")) == 2 })
+		assert.Equal(t, []string{"an argument  1", "an argument " + filepath.Join(j.dir, "run/attempt-1/whole") + " 1"}, j.lines(role+".resumed"))
+	}
+	eventually(t, "the half checkpoint is removed", func() bool {
+		_, err := os.Stat(filepath.Join(j.dir, "run/attempt-1/half"))
 		return os.IsNotExist(err)
-	}, patience, 20*time.Millisecond, "%s", name)
+	})
+	j.write("go", "")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
+	server.says("the job is complete: still running")
+	assert.Zero(t, first.stop())
+	j.start("nn-worker-0", note, "PERSIA_POD_UID=another").says("the job is complete: idle")
+	assert.FileExists(t, filepath.Join(j.dir, "nn-worker-0.idle"))
+	assert.Equal(t, []string{"1", "2"}, j.lines("nn-worker-0.attempts"))
+}
+
+// TestLaunchStops checks that SIGTERM reaches all that the command has started, which gets the pod's time, and
+// that a pod of a Kubernetes Job does not count as finished by that.
+func TestLaunchStops(t *testing.T) {
+	bash := func(script string) []string { return []string{"bash", "-c", script} }
+	roles, err := filepath.Abs(rolesFile)
+	require.NoError(t, err)
+	for name, test := range map[string]struct {
+		command []string
+		once    string
+		status  int
+	}{
+		"a command that saves and ends with success": {bash(saves), "", 0},
+		"a launcher that knows no signals":           {bash(`(` + saves + `) & wait`), "", 143},
+		"a launcher that ends quietly":               {bash(`trap 'exit 0' TERM; (` + saves + `) & wait`), "", 0},
+		"a training in a session of its own":         {bash(`setsid bash -c "` + saves + `" & wait`), "", 143},
+		"a server of an older release":               {[]string{"bash", roles, "middleware"}, "", 0},
+		"a command of a Kubernetes Job":              {bash(saves), "PERSIA_ONCE=1", 143},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := newTraining(t, "nn-worker=1,dataloader=0")
+			j.write("persia-middleware-server", "#!/bin/bash\n"+saves)
+			j.write("config.yml", "")
+			env := []string{"PERSIA_RUNTIME=" + j.dir, "PERSIA_PORT=1", "REPLICA_SIZE=1"}
+			for _, name := range []string{"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"} {
+				env = append(env, name+"="+filepath.Join(j.dir, "config.yml"))
+			}
+			if test.once != "" {
+				env = append(env, test.once)
+			}
+			r := j.startCommand("nn-worker-0", test.command, env...)
+			eventually(t, "ready", func() bool { _, err := os.Stat(filepath.Join(j.dir, "ready")); return err == nil })
+			assert.Equal(t, test.status, r.stop())
+			assert.Equal(t, []string{"saved"}, j.lines("saved"))
+			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.idle"))
+		})
+	}
+}
+
+// TestLaunchEnds: the pods of a Kubernetes Job end with their training job, the coordinator after the completion
+// has asked, and the last metrics that they push stay.
+func TestLaunchEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		status int
+		says   string
+	}{
+		"complete": {0, "complete in attempt 1\n"},
+		"failed":   {FailedStatus, "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 3\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var pushed atomic.Value
+			gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				pushed.Store(r.Method + " " + r.URL.Path + "\n" + string(body))
+			}))
+			t.Cleanup(gateway.Close)
+			j := newTraining(t, "nn-worker=2,dataloader=1,embedding-ps=1", "PERSIA_ONCE=1", "PERSIA_ATTEMPTS=1")
+			server, first := j.start("embedding-ps-0", serve), j.start("nn-worker-0", note)
+			loader := j.start("dataloader-0", note, "PERSIA_METRICS_GATEWAY_ADDR="+strings.TrimPrefix(gateway.URL, "http://"), "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
+			second := j.start("nn-worker-1", fmt.Sprintf(`until [[ -e dataloader-0.idle && -e nn-worker-0.idle ]]; do sleep 0.05; done; exit %d`, test.status))
+			assert.Zero(t, second.status())
+			assert.Zero(t, loader.status())
+			assert.Regexp(t, `^PUT /metrics/job/criteo\n(# TYPE .*\npersia_replica_.*\n)+$`, pushed.Load())
+			assert.Contains(t, pushed.Load(), "\npersia_replica_alive 0\n")
+			server.says("the job")
+
+			completion := exec.Command("sh", "complete.sh")
+			completion.Env = append(os.Environ(), "PERSIA_COORDINATOR="+j.coordinator, "PERSIA_RUN=1", "PERSIA_TOKEN="+token, "no_proxy=127.0.0.1")
+			asks := begin(t, completion)
+			assert.Equal(t, test.status, asks.status())
+			assert.Equal(t, test.says, asks.text())
+			assert.Zero(t, first.status())
+			assert.NoError(t, server.process.Process.Signal(syscall.Signal(0)), "JobSet ends the servers")
+		})
+	}
+}
+
+// twoAddresses makes Python look up names in the file addresses, and each process listen at its own address.
+const twoAddresses = `
+import os, socket
+
+own = os.environ["POD_IP"]
+
+def look_up(host, *arguments, **named):
+    if host == "clicks-nn-worker-0.clicks-nn-worker.persia.svc":
+        with open("addresses") as file:
+            return [found for address in file.read().split() for found in getaddrinfo(address, *arguments, **named)]
+    return getaddrinfo(own if host == "127.0.0.1" else host, *arguments, **named)
+
+getaddrinfo, bind = socket.getaddrinfo, socket.socket.bind
+socket.getaddrinfo = look_up
+socket.socket.bind = lambda server, address: bind(server, (address[0] or own, address[1]))
+`
+
+// TestLaunchTwoCoordinators: the name of nn-worker 0 has two addresses while its lost node is
+// listed. The replicas follow the substitute, although the old pod still runs.
+func TestLaunchTwoCoordinators(t *testing.T) {
+	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.5")
+	_, port, _ := strings.Cut(j.coordinator, ":")
+	j.write("python/sitecustomize.py", twoAddresses)
+	j.env = append(j.env, "PYTHONPATH="+filepath.Join(j.dir, "python"), "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
+	j.write("addresses", "127.0.0.2")
+	old := j.start("nn-worker-0", serve, "POD_IP=127.0.0.2")
+	loader := j.start("dataloader-0", untilGo, "POD_IP=127.0.0.4")
+	j.coordinator = "127.0.0.2:" + port
+	j.becomes("running attempt 1")
+	j.lines("dataloader-0.attempts")
+	j.write("addresses", "127.0.0.2 127.0.0.3")
+	j.start("nn-worker-0", untilGo, "POD_IP=127.0.0.3", "PERSIA_POD_UID=another")
+	old.says("a newer coordinator has taken over: standing down")
+	j.coordinator = "127.0.0.3:" + port
+	loader.says("attempt 2: running")
+	j.write("go", "")
+	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }

@@ -37,6 +37,33 @@ class Meanwhile(JobTest):
         patch = mock.patch.object(module, name, call)
         patch.start()
 
+    def test_a_volume_hangs(self):
+        """A replica that gets no answer would end its command."""
+        for module, function, state, says in (
+            (checkpoints, "scan", "running", "; a volume has not answered for 65 s"),
+            (memory, "fill", "finished", "finished in attempt 1: recording that in "),
+        ):
+            with self.subTest(function):
+                self.setUp()
+                self.all_report(0, "waiting")
+                self.all_report(1, "running")
+                said = []
+
+                def hang():
+                    for _ in range(13):
+                        self.now += 5
+                        self.assertFalse(self.job.lock.locked())
+                        for role in self.settings.replicas:
+                            self.job.report(self.whole(role, 1, state))
+                    said.append(self.job.status())
+
+                for role in self.settings.replicas:
+                    self.job.report(self.whole(role, 1, state))
+                self.meanwhile(module, function, hang)
+                self.job.keeper.keep()
+                self.assertIn(says, said[0])
+                self.assertRegex(self.job.status(), "^(running|complete in) attempt 1")
+
     def another(self):
         """Another coordinator takes over."""
         other = self.coordinator()

@@ -124,6 +124,41 @@ class Records(JobTest):
         with open(self.job.memory.file) as file:
             self.assertEqual("org/persia/dev/clicks", json.load(file)["job"])
 
+    def test_a_file_that_is_no_record_starts_nothing(self):
+        """It is not the record of a new run, so people look first."""
+        for text in (b"", b'{"attempt": 7, "do', b"7", b"\xff\xfe", b'{"term": "7"}', b'{"resume": 7}', b'{"doubts": {"a": "7"}}'):
+            with self.subTest(text):
+                self.setUp()
+                file = self.record()
+                with open(file, "wb") as opened:
+                    opened.write(text)
+                self.all_report(0, "waiting")
+                self.assertIn(f"the checkpoints cannot be read: {file} is not the record of a run; if the run was not complete, remove the file", self.job.status())
+                os.remove(file)
+                self.now += 100
+                self.start()
+
+    def test_a_coordinator_that_is_killed_while_it_writes_leaves_the_last_record(self):
+        self.start()
+
+        def killed(name, mode, text):
+            with open(name, mode) as file:
+                file.write(text[:9])
+            raise KeyboardInterrupt
+
+        with mock.patch("memory.fill", killed):
+            self.assertRaises(KeyboardInterrupt, self.report, "nn-worker", 1, "failed")
+        self.assertEqual(1, self.coordinator().memory.read()["attempt"])
+
+    def test_the_end_cannot_be_recorded(self):
+        self.start()
+        with mock.patch("memory.fill", side_effect=OSError(errno.EIO, "Input/output error")):
+            self.all_report(1, "finished")
+            self.assertTrue(self.job.status().startswith("finished in attempt 1; this cannot be recorded: [Errno 5] Input/output error"), self.job.status())
+        self.assertIn("the state of the run cannot be recorded: [Errno 5] Input/output error", self.logged)
+        self.job.keeper.keep()
+        self.assertEqual(("complete in attempt 1", True), (self.job.status(), self.coordinator().memory.read()["done"]))
+
     def test_the_size_of_the_file_stays(self):
         self.job.keeper.keep()
         self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))

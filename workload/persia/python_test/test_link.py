@@ -1,0 +1,92 @@
+import http.client
+import io
+import json
+import unittest
+from unittest import mock
+
+import link
+
+
+class Connection:
+    """A connection to a coordinator that answers, or fails with an error."""
+
+    answers, opened = {}, []
+
+    def __init__(self, address, _port, timeout):
+        self.address = address
+        self.opened.append(address)
+
+    def request(self, method, path, body, headers):
+        self.sent = method, path, json.loads(body.decode()), headers
+
+    def getresponse(self):
+        answer = self.answers[self.address]
+        if isinstance(answer, Exception):
+            raise answer
+        status, text = answer
+        return mock.Mock(status=status, reason="", read=lambda: text.encode())
+
+    def close(self):
+        pass
+
+
+class Links(unittest.TestCase):
+    def setUp(self):
+        Connection.answers, Connection.opened = {"a": (200, '{"order": "go"}'), "b": (200, '{"order": "stop"}')}, []
+        for where, name, value in ((link.threading, "Thread", mock.Mock()), (http.client, "HTTPConnection", Connection)):
+            patch = mock.patch.object(where, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.link = link.Link("clicks-nn-worker-0:8886", "of the job")
+        self.link.addresses = ["a", "b"]
+        self.link.known.set()
+
+    def test_a_link_keeps_its_connection(self):
+        for number in range(3):
+            self.assertEqual({"order": "go"}, self.link.ask({"replica": number}))
+        self.assertEqual(["a"], Connection.opened)
+        self.assertEqual(("POST", "/report", {"replica": 2}, {"Authorization": "Bearer of the job"}), self.link.connection.sent)
+
+    def test_a_server_may_close_an_idle_connection(self):
+        self.link.ask({})
+        self.link.addresses = ["a"]
+        with mock.patch.object(Connection, "getresponse", side_effect=[http.client.RemoteDisconnected(), mock.Mock(status=200, read=lambda: b"{}")]):
+            self.assertEqual({}, self.link.ask({}))
+
+    def test_another_address_is_tried_when_one_fails(self):
+        for failure in (OSError(), http.client.IncompleteRead(b"half"), (200, "no JSON"), (503, "")):
+            with self.subTest(failure):
+                self.setUp()
+                Connection.answers["a"] = failure
+                self.assertRaises((OSError, ValueError, http.client.HTTPException), self.link.ask, {})
+                self.assertTrue(self.link.lost.is_set(), "the name is looked up again")
+                for _ in range(2):
+                    self.assertEqual({"order": "stop"}, self.link.ask({}))
+                self.link.leave()
+                Connection.answers["a"] = (200, '{"order": "go"}')
+                self.assertEqual({"order": "go"}, self.link.ask({}), "all have failed, so each may answer again")
+
+    def test_an_address_that_is_no_longer_listed_is_left(self):
+        self.link.ask({})
+        self.link.addresses = ["b"]
+        self.assertEqual({"order": "stop"}, self.link.ask({}))
+
+    def test_a_refused_report_is_told(self):
+        Connection.answers["a"] = (400, "attempt is missing")
+        self.assertRaisesRegex(link.Refused, "400  attempt is missing", self.link.ask, {})
+
+    def test_while_dns_does_not_answer_nothing_is_known(self):
+        self.link.known.clear()
+        self.link.seconds = 0
+        self.assertRaisesRegex(OSError, "clicks-nn-worker-0 cannot be looked up", self.link.ask, {})
+
+
+class Names(unittest.TestCase):
+    def test_the_name_of_a_service_is_looked_up_in_one_step(self):
+        for text, host, want in (
+            ("search persia.svc.cluster.test svc.cluster.test cluster.test\n", "a.b.persia.svc", "a.b.persia.svc.cluster.test."),
+            ("nameserver 10.0.0.10\n", "a.b.persia.svc", "a.b.persia.svc"),
+            ("search svc.cluster.test\n", "127.0.0.1", "127.0.0.1"),
+        ):
+            with self.subTest(text), mock.patch("builtins.open", lambda name, text=text: io.StringIO(text)):
+                self.assertEqual(want, link.full_name(host))

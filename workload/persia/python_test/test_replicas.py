@@ -1,0 +1,475 @@
+"""A whole job in one process: the coordinator, its replicas, and stand-ins for their commands."""
+
+import errno
+import json
+import os
+import types
+from unittest import mock
+
+import checks
+import launch
+from job import JobTest
+
+EVERY = ("nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0")
+
+
+class Turn(Exception):
+    """Ends the turn of a replica."""
+
+
+class Program:
+    """Stands in for a command, which runs until the test or its replica ends it."""
+
+    def __init__(self, environment):
+        self.environment = environment
+        self.ends_with = None  # its status
+        self.on_signal = 143  # its status when the replica ends it, or None if it hangs
+        self.leaves = False  # whether a process that it has started runs on
+        self.seconds = None  # how long it may take to end
+
+    def status(self):
+        return self.ends_with
+
+    def running(self):
+        return {7} if self.ends_with is None or self.leaves else set()
+
+    def end(self, seconds):
+        self.seconds = seconds
+
+    def ended(self):
+        if self.ends_with is None:
+            self.ends_with = self.on_signal
+        return not self.running()
+
+    def hangs(self, _seconds):
+        return "process 7 (train.py) hangs" if self.on_signal is None else ""
+
+
+class ReplicasTest(JobTest):
+    """The test decides what each command does, and turns the clock by five seconds, in which each replica
+    reports once."""
+
+    def setUp(self):
+        super().setUp()
+        vars(self.settings).update(
+            coordinator="nn-worker-0:8886", token="", nats=None, scratch=[], once=False, hang_seconds=10, nats_seconds=30, attempts=3,
+            replicas={"dataloader": 1, "embedding-worker": 1, "embedding-ps": 1, "nn-worker": 1})
+        self.replicas, self.started, self.exits, self.said = {}, {}, {}, []
+        self.answer = lambda report: self.job.report(report)
+        self.job = self.coordinator()
+        test = self
+
+        class Link:
+            left = 0
+
+            def __init__(self, *_):
+                pass
+
+            def ask(self, report):
+                return json.loads(json.dumps(test.answer(report)))
+
+            def leave(self):
+                self.left += 1
+
+        clock = types.SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
+        self.patch(launch, Link=Link, Command=self.command, log=self.said.append, time=clock)
+        self.patch(launch.Replica, wait=mock.Mock(side_effect=Turn))
+
+    def patch(self, where, **names):
+        patch = mock.patch.multiple(where, **names)
+        patch.start()
+        self.addCleanup(patch.stop)
+
+    def command(self, arguments, environment):
+        self.started.setdefault(arguments[0], []).append(Program(environment))
+        return self.started[arguments[0]][-1]
+
+    def pod(self, name, pod="", **changes):
+        """Start a replica, in its pod or another one. nn-worker 0 brings its coordinator."""
+        role, number = name.rsplit("-", 1)
+        if name == EVERY[0] and name in self.started:
+            self.job = self.coordinator(pod=pod or name)
+        settings = dict(
+            vars(self.settings), role=role, replica=int(number), pod=pod or name, idle_file=os.path.join(self.volume, name + ".idle"),
+            progress_file=os.path.join(self.volume, name + ".progress"), **changes)
+        self.replicas[name] = launch.Replica(types.SimpleNamespace(**settings), [name], self.job if name == EVERY[0] else None)
+        return self.replicas[name]
+
+    def begin(self, *names, **changes):
+        """Start replicas, or one of each role, and wait until their commands run."""
+        vars(self.settings).update(changes)
+        if names or changes:
+            roles = [name.rsplit("-", 1)[0] for name in names or EVERY]
+            self.settings.replicas = {role: roles.count(role) for role in roles}
+            self.job = self.coordinator()
+        for name in names or EVERY:
+            self.pod(name)
+        self.until("running attempt 1")
+        self.turn()
+
+    def turn(self, times=1):
+        for _ in range(times):
+            self.now += 5
+            for name, replica in list(self.replicas.items()):
+                try:
+                    self.exits[name] = replica.run()
+                    del self.replicas[name]
+                except Turn:
+                    pass
+                self.job.keeper.keep()
+
+    def until(self, words):
+        for _ in range(100):
+            if words in self.job.status():
+                return
+            self.turn()
+        self.fail(f"{words!r} is not in {self.job.status()!r}")
+
+    def end(self, name, status):
+        self.started[name][-1].ends_with = status
+
+    def evict(self, name):
+        """Replace the pod of a replica, which may save first."""
+        self.replicas[name].stop()
+        while name in self.replicas:
+            self.turn()
+        self.pod(name, "another")
+
+    def attempts(self, name):
+        return " ".join(program.environment["PERSIA_ATTEMPT"] for program in self.started.get(name, []))
+
+    def complete(self):
+        for name in ("nn-worker-0", "dataloader-0"):
+            self.end(name, 0)
+        self.turn(2)
+        return self.job.status()
+
+
+class Attempts(ReplicasTest):
+    def test_all_start_again_together_from_the_newest_checkpoint(self):
+        for what, happens in (
+            ("fails", lambda name: self.end(name, 7)),
+            ("restarts in its pod", self.pod),
+            ("is in another pod", lambda name: self.pod(name, "another")),
+            ("is evicted", self.evict),
+            ("ends early", lambda name: self.end(name, 0)),
+        ):
+            for name in EVERY if what != "ends early" else EVERY[2:]:
+                with self.subTest(f"{name} {what}"):
+                    self.setUp()
+                    self.begin()
+                    checkpoint, broken = self.write_complete("attempt-1/1"), self.write("attempt-1/2", "dense.pt")
+                    happens(name)
+                    self.until("running attempt 2")
+                    self.turn()
+                    for each in EVERY:
+                        self.assertEqual("1 2", self.attempts(each))
+                        first, second = (program.environment for program in self.started[each])
+                        self.assertEqual((None, checkpoint), (first.get("PERSIA_RESUME_DIR"), second["PERSIA_RESUME_DIR"]))
+                        self.assertEqual(os.path.join(self.root, "attempt-2"), second["PERSIA_CKPT_DIR"])
+                    self.job.keeper.tidy()
+                    self.assertFalse(os.path.exists(broken))
+                    self.assertEqual("complete in attempt 2", self.complete())
+
+    def test_a_complete_job_starts_nothing_again(self):
+        self.begin()
+        self.complete()
+        self.pod("dataloader-0", "another")
+        self.pod("nn-worker-0", "another")
+        self.turn(3)
+        self.assertEqual("complete in attempt 1", self.job.status())
+        self.assertEqual(["1"] * 4, [self.attempts(name) for name in EVERY])
+        self.assertIn("the job is complete: still running", self.said)
+        self.assertIsNone(self.started["embedding-ps-0"][0].status())
+
+    def test_the_others_know_an_attempt_that_is_in_no_record(self):
+        self.begin()
+        self.settings.state_directory = self.folder()
+        self.pod("nn-worker-0", "another")
+        self.until("running attempt 2")
+
+    def test_a_role_is_changed_pod_by_pod(self):
+        self.begin("nn-worker-0", "dataloader-0", "embedding-ps-0", "embedding-ps-1")
+        idle = os.path.join(self.volume, "embedding-ps-1.idle")
+        self.assertFalse(os.path.exists(idle), "a server that runs is ready when it takes connections")
+        self.pod("embedding-ps-1", "another", revision="2")
+        self.until("replicas of embedding-ps are being replaced")
+        self.turn(40)
+        self.assertIn("waiting after attempt 1", self.job.status())
+        self.assertTrue(os.path.exists(idle), "Kubernetes replaces the next one when this one is ready")
+        self.pod("embedding-ps-0", "another", revision="2")
+        self.until("running attempt 2")
+
+    def test_a_job_fails_for_good_until_it_is_changed(self):
+        self.begin()
+        for attempt in "123":
+            self.until("running attempt " + attempt)
+            self.turn()
+            self.end("nn-worker-0", 9)
+            self.turn()
+        self.turn(2)
+        self.assertEqual("failed: 3 attempts failed without a new checkpoint, the last one because nn-worker 0: the command ended with status 9", self.job.status())
+        self.assertEqual(143, self.started["embedding-ps-0"][-1].status())
+        self.assertIn("the job has failed: idle. `pulumi up` with a change of the job starts it again", self.said)
+        self.pod("embedding-ps-0", revision="2")
+        self.until("running attempt 4")
+
+    def test_nn_workers_end_before_the_dataloaders(self):
+        self.begin(attempts=1, end_seconds=60)
+        self.end("nn-worker-0", 0)
+        self.turn(11)
+        self.assertIn("running attempt 1", self.job.status())
+        self.until("failed: 1 attempts failed without a new checkpoint, the last one because the nn-workers ended before the dataloaders had sent all data")
+
+    def test_a_replica_that_has_finished_is_replaced(self):
+        self.begin()
+        self.end("dataloader-0", 0)
+        self.turn()
+        self.evict("dataloader-0")
+        self.turn(10)
+        self.assertIn("running attempt 1: 0 of 1 nn-workers and 1 of 1 dataloaders have finished", self.job.status())
+        self.end("nn-worker-0", 0)
+        self.turn(2)
+        self.assertEqual(("complete in attempt 1", "1"), (self.job.status(), self.attempts("dataloader-0")))
+
+    def test_a_process_hangs(self):
+        self.begin()
+        program = self.started["embedding-ps-0"][0]
+        program.on_signal = None
+        self.end("nn-worker-0", 7)
+        self.turn(40)
+        self.assertIn("embedding-ps 0: process 7 (train.py) hangs", self.job.status())
+        self.assertIn("process 7 (train.py) hangs", self.said)
+        program.ends_with = 137
+        self.until("running attempt 2")
+
+    def test_a_process_that_a_launcher_leaves_ends_before_the_next_attempt(self):
+        self.begin()
+        self.started["dataloader-0"][0].leaves = True
+        self.end("dataloader-0", 0)
+        self.turn()
+        self.end("nn-worker-0", 7)
+        self.turn(40)
+        self.assertEqual("1", self.attempts("dataloader-0"))
+        self.assertEqual(20, self.started["dataloader-0"][0].seconds)
+
+    def test_progress_of_the_last_attempt_is_none_of_the_next(self):
+        self.begin(stuck_seconds=60)
+        open(self.replicas["nn-worker-0"].settings.progress_file, "w").close()
+        self.until("no nn-worker has made progress for 60 s")
+        self.until("running attempt 2")
+        self.turn()
+        self.assertIsNone(self.replicas["nn-worker-0"].progress())
+
+
+class Needs(ReplicasTest):
+    def test_files(self):
+        """Users may upload them after the pods have started."""
+        for name, variable in zip(EVERY, ("PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_EMBEDDING_CONFIG", "PERSIA_GLOBAL_CONFIG")):
+            with self.subTest(variable), mock.patch.dict(os.environ):
+                self.setUp()
+                file = os.path.join(self.volume, "file")
+                for each in EVERY:
+                    replica = self.pod(each)
+                    if each == name:
+                        replica.files.environment = {variable: file}
+                self.turn(5)
+                text = f"{variable} names {file}, which is not there: is it in the image, or uploaded to a volume that the role mounts?"
+                self.assertIn(f"waiting after attempt 0 (the job starts): {name[:-2]} 0: {text}", self.job.status())
+                self.assertIn(f"waiting for attempt 1: {text}", self.said)
+                self.assertEqual({"attempt": 0, "alive": 0, "finished": 0, "blocked": 1}, self.replicas[name].values())
+                self.assertEqual({}, self.started)
+                open(file, "w").close()
+                self.until("running attempt 1")
+                self.turn()
+                self.assertEqual({"attempt": 1, "alive": 1, "finished": 0, "blocked": 0}, self.replicas[name].values())
+
+    def test_files_that_are_gone_when_the_attempt_starts(self):
+        for each in EVERY:
+            self.pod(each)
+        self.turn()
+        self.replicas["dataloader-0"].files.environment = {"PERSIA_GLOBAL_CONFIG": "/none"}
+        self.turn(2)
+        self.assertIn("waiting after attempt 1 (dataloader 0: PERSIA_GLOBAL_CONFIG names /none", self.job.status())
+
+    def test_a_command_that_is_not_there(self):
+        self.patch(launch, Command=mock.Mock(side_effect=FileNotFoundError(errno.ENOENT, "No such file or directory")))
+        for each in EVERY:
+            self.pod(each)
+        self.until("nn-worker 0: nn-worker-0: No such file or directory")
+
+    def test_gpus(self):
+        """PyTorch may take longer to load than a replica may be silent."""
+        asked = mock.Mock(command=Program({}), environment={"PERSIA_ATTEMPT": "1"})
+        asked.waiting.return_value, asked.trouble.return_value = True, None
+        self.write_complete("attempt-1/1")
+        self.patch(checks, GPUs=lambda environment, gpus=checks.GPUs: asked if environment["PERSIA_ATTEMPT"] == "2" else gpus(environment))
+        for each in EVERY:
+            self.pod(each)
+        self.turn(40)
+        self.assertIn("running attempt 2", self.job.status())
+        self.assertEqual({}, self.started)
+        asked.waiting.return_value, asked.trouble.return_value = False, "PyTorch sees 7 GPUs"
+        self.turn(3)
+        self.assertEqual("running attempt 3", self.job.status()[:17], self.said)
+        self.assertEqual({}, self.job.memory.doubts, "a broken GPU costs no checkpoint")
+
+    def test_nats(self):
+        connected, reachable = set(), []
+        self.patch(launch.processes, connected=lambda pids, port: connected & pids)
+        self.patch(checks, reachable=lambda where: bool(reachable))
+        for each in EVERY:
+            self.pod(each, nats=("nats", 4222))
+        self.turn(3)
+        self.assertIn("dataloader 0: NATS does not answer", self.job.status())
+        reachable.append(True)
+        self.until("running attempt 1")
+        self.turn(10)
+        self.assertIn("running attempt 1", self.job.status(), "the script loads, and has no connection yet")
+        connected.add(7)
+        self.turn()
+        self.assertIn("attempt 1: connected to NATS", self.said)
+        connected.clear()
+        with mock.patch.object(Program, "running", return_value={8}):
+            self.turn(20)
+            self.assertIn("running attempt 1", self.job.status(), "its script has ended, and the launcher needs no NATS")
+            connected.add(8)
+            self.turn()
+            connected.clear()
+            self.turn(6)
+            self.assertIn("running attempt 1", self.job.status())
+            self.turn()
+        self.until("no connection to NATS for 30 s")
+
+
+class Answers(ReplicasTest):
+    def test_without_answers_the_command_ends_before_the_replica_counts_as_lost(self):
+        self.begin()
+        self.answer = mock.Mock(side_effect=OSError)
+        self.turn(7)
+        self.assertIsNone(self.started["dataloader-0"][0].status())
+        self.turn(3)
+        self.assertIn("attempt 1: failed: no answer from the coordinator for 40 s", self.said)
+        self.assertEqual(143, self.started["dataloader-0"][0].status())
+
+    def test_a_coordinator_that_has_a_successor_is_left(self):
+        self.begin()
+        replica = self.replicas["dataloader-0"]
+        replica.attempt = 2
+        for name, answer, left in (
+            ("which knows it", {"order": "stop", "run": "1", "attempt": 2, "superseded": True}, True),
+            ("which lacks the record", {"order": "start", "run": "1", "attempt": 1, "resume": None}, True),
+            ("which waits for the last attempt", {"order": "stop", "run": "1", "attempt": 1}, True),
+            ("a successor", {"order": "go", "run": "1", "attempt": 2, "silence": 30}, False),
+        ):
+            with self.subTest(name):
+                before, answered, self.now = replica.link.left, replica.answered, self.now + 5
+                self.answer = lambda report, answer=answer: answer
+                self.assertEqual(left, replica.report() is None)
+                self.assertEqual((left, left), (replica.link.left > before, replica.answered == answered))
+
+    def test_replicas_of_two_runs(self):
+        """While a job is changed to its next run, replicas of both report to the coordinators of both."""
+        self.begin("nn-worker-0", "dataloader-0")
+        self.assertEqual("complete in attempt 1", self.complete())
+        self.assertEqual("waiting: the coordinator is of another run", self.job.status("2"))
+        self.pod("dataloader-0", "another", run="2")
+        self.turn(2)
+        self.assertIn("the coordinator at nn-worker-0:8886 is of another run", self.said)
+        self.assertEqual(("1", 2), (self.attempts("dataloader-0"), self.replicas["dataloader-0"].link.left))
+        self.replicas.clear()
+        self.settings.state_directory, self.settings.run = self.folder(), "2"
+        self.job = self.coordinator()
+        self.replicas["dataloader-0"] = self.pod("dataloader-0", run="1")
+        self.pod("nn-worker-0", "another")
+        self.turn(3)
+        self.assertIn("dataloader 0 is not there", self.job.status())
+
+    def test_an_address_that_another_job_has_now(self):
+        self.begin("nn-worker-0", "dataloader-0")
+        self.pod("dataloader-0", coordinator="another:8886")
+        self.turn()
+        self.assertIn("the coordinator at another:8886 is of another run", self.said)
+
+    def test_how_long_a_replica_waits_for_its_next_report(self):
+        self.begin("nn-worker-0", "dataloader-0")
+        replica, program = self.replicas["dataloader-0"], self.started["dataloader-0"][0]
+        program.process = None
+        self.patch(launch, time=types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
+        replica.settings.beat_seconds = 600
+        for name, change, seconds in (
+            ("nothing happens", {}, 600), ("the command has ended", {"ends_with": 0}, 0),
+            ("processes end", {"ending": True, "on_signal": None}, 600), ("processes have ended", {"ending": True}, 0),
+            ("the coordinator does not answer", {"silence": 10}, 10), ("the pod ends", {"stopped": True}, 0),
+        ):
+            with self.subTest(name):
+                began = self.now
+                vars(replica).update(answered=self.now, silence=1000, ending=False, stopped=False)
+                vars(program).update(ends_with=None, on_signal=143)
+                for what, value in change.items():
+                    setattr(program if hasattr(program, what) else replica, what, value)
+                replica.reported = replica.news()
+                WAIT(replica)
+                self.assertAlmostEqual(seconds, self.now - began, delta=0.5)
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+WAIT = launch.Replica.wait
+
+
+class Ends(ReplicasTest):
+    """Where a pod that exits with status 0 is not started again, nn-workers and dataloaders end with their job,
+    and the coordinator after the completion has asked."""
+
+    NAMES = ("nn-worker-0", "nn-worker-1", "dataloader-0", "embedding-ps-0")
+
+    def test_the_end_of_a_job(self):
+        for name, status, says in (
+            ("complete", 0, "complete in attempt 1"),
+            ("failed", 7, "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 7"),
+        ):
+            for replaced in (False, True):
+                with self.subTest(name, replaced=replaced):
+                    self.setUp()
+                    self.begin(*self.NAMES, once=True, attempts=1)
+                    for each in self.NAMES[:3]:
+                        self.end(each, status if each == "nn-worker-1" else 0)
+                    self.turn(4)
+                    self.assertEqual({"nn-worker-1": 0, "dataloader-0": 0}, self.exits)
+                    if replaced:
+                        # Without a volume, the others know.
+                        self.replicas["nn-worker-0"].stop()
+                        self.turn()
+                        self.assertEqual(143, self.exits["nn-worker-0"], "Kubernetes does not replace a pod that exits with status 0")
+                        self.settings.state_directory = self.folder()
+                        self.pod("nn-worker-0", "another")
+                        self.until(says)
+                    self.turn(40)
+                    self.assertEqual(["nn-worker-0", "embedding-ps-0"][::-1] if replaced else ["nn-worker-0", "embedding-ps-0"], list(self.replicas))
+                    self.assertEqual(says, self.job.status("1", known=True))
+                    self.turn()
+                    self.assertEqual((0, {"embedding-ps-0"}), (self.exits["nn-worker-0"], set(self.replicas)))
+
+    def test_a_pod_that_is_told_to_end(self):
+        """It must not count as finished before its job is complete, and gets all of its time to save."""
+        for name, once, runs, on_signal, status in (
+            ("waits", True, False, None, 143), ("runs", True, True, 0, 143), ("fails", True, True, 7, 7),
+            ("waits in a StatefulSet", False, False, None, 0), ("runs in a StatefulSet", False, True, 0, 0),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.settings.once = once
+                if runs:
+                    self.begin()
+                    self.started["dataloader-0"][0].on_signal = on_signal
+                else:
+                    self.pod("dataloader-0")
+                    self.turn()
+                self.replicas["dataloader-0"].stop()
+                self.turn(2)
+                self.assertEqual(status, self.exits["dataloader-0"])
+                if runs:
+                    self.assertEqual(float("inf"), self.started["dataloader-0"][0].seconds)
+                    self.assertIn("dataloader 0 was told to end", self.job.status())

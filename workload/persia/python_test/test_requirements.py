@@ -1,0 +1,85 @@
+import os
+import socket
+import tempfile
+import threading
+import unittest
+from unittest import mock
+
+import checks
+import gateway
+
+
+class GPUs(unittest.TestCase):
+    def test_pytorch_must_see_as_many_as_the_replica_has_asked_for(self):
+        for name, wanted, status, output, says in (
+            ("no GPU", 1, 0, "0", "PyTorch sees 0 GPUs and the replica has asked for 1"),
+            ("too few GPUs", 8, 0, "a warning\n7", "PyTorch sees 7 GPUs and the replica has asked for 8"),
+            ("all GPUs", 8, 0, "8", None),
+            ("none wanted", 0, 0, "", None),
+            ("a driver that hangs", 8, None, "", "PyTorch has not said within 300 s which GPUs it sees"),
+            ("no PyTorch", 8, 1, "8", "PyTorch cannot be asked for its GPUs"),
+            ("no number", 8, 0, "eight", "PyTorch cannot be asked for its GPUs"),
+        ):
+            with self.subTest(name):
+                times = iter((0, 299, 300))
+
+                def command(_arguments, _environment, file, output=output, status=status):
+                    file.write(output)
+                    return mock.Mock(**{"status.return_value": status})
+
+                with mock.patch.object(checks, "Command", command):
+                    gpus = checks.GPUs({"PERSIA_GPUS": str(wanted)}, lambda times=times: next(times))
+                self.assertEqual([status is None, False], [gpus.waiting(), gpus.waiting()])
+                self.assertEqual(says, (gpus.trouble() or "").partition(":")[0] or None)
+                if gpus.output:
+                    gpus.output.close()
+
+
+class Files(unittest.TestCase):
+    def test_a_volume_that_hangs(self):
+        answers = threading.Event()
+        self.addCleanup(answers.set)
+        with mock.patch("os.path.isfile", lambda file: answers.wait() and True):
+            files = checks.Files("dataloader", {"PERSIA_DATALOADER_ENTRY": "/code/load.py"}, 0.01)
+            for _ in range(2):
+                self.assertEqual("the volume with its configuration and its script does not answer", files.missing())
+            answers.set()
+            files.looking.join()
+            self.assertIsNone(files.missing())
+
+
+class Addresses(unittest.TestCase):
+    def test_nats(self):
+        with socket.socket() as server:
+            server.bind(("127.0.0.1", 0))
+            where = checks.address("nats://user:word@127.0.0.1:%d" % server.getsockname()[1])
+            self.assertFalse(checks.reachable(where))
+            server.listen()
+            self.assertTrue(checks.reachable(where))
+        self.assertEqual([("nats", 4222), None], [checks.address("nats://nats"), checks.address("")])
+
+
+class Driver(unittest.TestCase):
+    def test_it_comes_behind_the_folders_of_the_image(self):
+        """GKE sets no variable for it, and images drop the CUDA base image's."""
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(checks, "DRIVER", folder):
+            os.mkdir(folder + "/lib64")
+            want = {"LD_LIBRARY_PATH": f"/opt/conda/lib:{folder}/lib64", "PATH": "/bin"}
+            for before in ("/opt/conda/lib", want["LD_LIBRARY_PATH"]):
+                self.assertEqual(want, checks.with_driver({"LD_LIBRARY_PATH": before, "PATH": "/bin"}))
+
+
+class Gateway(unittest.TestCase):
+    def test_values_are_pushed_and_a_gateway_that_is_gone_is_told_once(self):
+        said = []
+        place = gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091", "PERSIA_REPLICA_METRICS": "/metrics/job/criteo"}, said.append)
+        with mock.patch.object(gateway.direct, "open") as opened:
+            for error in (OSError(), gateway.http.client.IncompleteRead(b""), None, OSError()):
+                opened.side_effect = error
+                place.push(lambda: {"alive": 1, "finished": 0})
+        self.assertEqual(["cannot push to the metrics gateway at gateway:9091; retrying"] * 2, said)
+        request = opened.call_args[0][0]
+        self.assertEqual(("PUT", "http://gateway:9091/metrics/job/criteo"), (request.get_method(), request.full_url))
+        self.assertEqual(
+            "# TYPE persia_replica_alive gauge\npersia_replica_alive 1\n# TYPE persia_replica_finished gauge\npersia_replica_finished 0\n", request.data.decode())
+        self.assertIsNone(gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091"}, said.append))
