@@ -108,9 +108,8 @@ verify: ## Generate all files again, and fail if git sees a difference.
 	$(TEST) ./tests ./workload/nats ./workload/pedl -update
 	git diff --exit-code
 
-bench: toolchain ## Benchmark up against kubectl, the program, and the coordinator.
+bench: toolchain ## Benchmark up against kubectl, and the program.
 	go test -vet=off -run '^$$' -bench Program ./tests
-	go test -vet=off -run '^$$' -bench Coordinator -benchtime 1x ./workload/persia
 	cd sandbox && go test -vet=off -run '^$$' -bench Up -benchtime 1x -timeout 60m ./e2e
 
 toolchain: sandbox ## Compile the programs that the sandbox runs.

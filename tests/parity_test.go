@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -69,6 +70,28 @@ func TestParityFields(t *testing.T) {
 		}
 	}
 	testkit.AssertFile(t, "parity.plan.yaml", roles.String())
+}
+
+// TestOperatorPlan compares all that a job left to PERSIA's operator registers, and the operator, with a file.
+func TestOperatorPlan(t *testing.T) {
+	configuration := programtest.LeftToOperator(t)
+	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
+		job := jobs.([]any)[0].(map[string]any)
+		job["volumes"] = []any{map[string]any{"name": "scratch", "emptyDir": map[string]any{}}}
+		job["restartPolicy"], job["imagePullPolicy"], job["logLevel"] = "OnFailure", "IfNotPresent", "debug"
+		role := job["dataloader"].(map[string]any)
+		role["image"] = "registry.example.com/loader:1"
+		role["env"] = []any{map[string]any{"name": "LOG_DIR", "value": "/tmp"}}
+		role["mounts"] = []any{map[string]any{"volume": "data", "mountPath": "/data", "readOnly": true}}
+		role["volumeMounts"] = []any{map[string]any{"name": "scratch", "mountPath": "/scratch", "subPath": "a"}}
+	})
+	var text strings.Builder
+	for _, resource := range planOf(t, programtest.MustDeploy(t, configuration)) {
+		if regexp.MustCompile(`::(criteo|persia-operator)`).MatchString(resource.urn) && !strings.Contains(resource.urn, "CustomResourceDefinition") {
+			text.WriteString("---\n" + resource.yaml)
+		}
+	}
+	testkit.AssertFile(t, "operator.plan.yaml", text.String())
 }
 
 // deployManifest runs the program over dev's stack with a manifest as its job.

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,32 +14,6 @@ import (
 	"persia/internal/programtest"
 	"persia/internal/testkit"
 )
-
-// TestCompletion: every job, also one without metrics, has a Kubernetes Job that asks
-// the very coordinator that its replicas report to.
-func TestCompletion(t *testing.T) {
-	configuration := programtest.ReadStack(t, "dev")
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		jobs.([]any)[0].(map[string]any)["enableMetrics"] = false
-	})
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	job := testkit.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "adult-income-completion"))
-	assert.Equal(t, "adult-income", job.Labels["persia_job"])
-	asks := job.Spec.Template.Spec.Containers[0].Env
-	require.Len(t, asks, 3)
-	for i, name := range []string{"PERSIA_COORDINATOR", "PERSIA_RUN", "PERSIA_TOKEN"} {
-		assert.Equal(t, name, asks[i].Name)
-	}
-	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
-		set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-"+role))
-		env := set.Spec.Template.Spec.Containers[0].Env
-		assert.Subset(t, env, asks, role)
-		for _, entry := range env {
-			assert.NotEqual(t, "PERSIA_REPLICA_METRICS", entry.Name, "there is no gateway")
-		}
-	}
-}
 
 // TestEndOfEachEngine: whichever engine runs a job, the command status sees its end by the completion,
 // and waits for no other Kubernetes Job with the job's label.

@@ -98,99 +98,56 @@ var exporters = map[string]exporter{
 	}},
 }
 
-type grafanaPanel struct {
-	ID          int
-	Type        string
-	Title       string
-	Description string
-	Datasource  struct{ UID string }
-	GridPos     struct{ X, Y, W, H int }
-	FieldConfig struct{ Defaults struct{ Unit string } }
-	Targets     []struct{ RefID, Expr, LegendFormat string }
-}
-
-func panels(t *testing.T) []grafanaPanel {
-	t.Helper()
-	var parsed struct{ Panels []grafanaPanel }
-	require.NoError(t, json.Unmarshal([]byte(dashboard), &parsed))
-	require.NotEmpty(t, parsed.Panels)
-	return parsed.Panels
-}
-
 // selector matches what a query selects: a name, its labels, and a range for counters.
 var selector = regexp.MustCompile(`([a-zA-Z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
 
-// TestDashboardMetrics checks that the dashboard shows existing metrics, and all of them: a counter
-// by its rate, and a gauge by its value.
-func TestDashboardMetrics(t *testing.T) {
-	shown := map[string]bool{}
-	for _, panel := range panels(t) {
+// TestDashboard checks that the dashboard shows existing metrics, and all of them: a counter by its rate, and a
+// gauge by its value.
+func TestDashboard(t *testing.T) {
+	var parsed struct {
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(dashboard), &parsed))
+	types, labelsOf := map[string]string{}, map[string][]string{}
+	for _, from := range exporters {
+		for name, kind := range from.types {
+			types[name], labelsOf[name] = kind, from.labels
+		}
+	}
+	shown := map[string]string{}
+	for _, panel := range parsed.Panels {
 		for _, target := range panel.Targets {
 			found := selector.FindAllStringSubmatch(target.Expr, -1)
 			assert.NotEmpty(t, found, target.Expr)
 			for _, match := range found {
 				name, labels, interval := match[1], match[2], match[3]
-				shown[name] = true
-				from, ok := exporterOf(name)
-				if !assert.True(t, ok, "%s: no known program exports %s", panel.Title, name) {
-					continue
+				shown[name] = types[name]
+				for _, label := range labelsOf[name] {
+					assert.Contains(t, labels, label, target.Expr)
 				}
-				for _, label := range from.labels {
-					assert.Contains(t, labels, label, "%s: %s", panel.Title, target.Expr)
-				}
-				if from.types[name] == gauge {
-					assert.Empty(t, interval, target.Expr)
-				} else {
-					assert.Equal(t, "[$__rate_interval]", interval, target.Expr)
-				}
+				assert.Equal(t, types[name] != gauge, interval == "[$__rate_interval]", target.Expr)
 			}
 		}
 	}
-	for program, exporter := range exporters {
-		for name := range exporter.types {
-			assert.True(t, shown[name], "no panel shows %s of %s", name, program)
-		}
-	}
+	assert.Equal(t, types, shown, "the metrics that programs export, and those that the dashboard shows")
 }
 
-func exporterOf(metric string) (exporter, bool) {
-	for _, exporter := range exporters {
-		if exporter.types[metric] != "" {
-			return exporter, true
-		}
-	}
-	return exporter{}, false
-}
-
-// TestDashboardOwnMetrics reads the names of the metrics that programs of this repository push.
-func TestDashboardOwnMetrics(t *testing.T) {
-	for program, source := range map[string]struct {
-		pushes, prefixes []string // files
-		prefix           string
-		pushed           *regexp.Regexp
-	}{
-		"replicas": {
-			[]string{"launch.py"}, []string{"gateway.py"}, "persia_replica_",
-			regexp.MustCompile(`(?s)def values\(self\):\n +"""[^"]*"""\n( +return \{.*?\n +\})`),
-		},
-		"training scripts": {
-			[]string{"../../examples/shop/train.py", "../../examples/training/train.py"},
-			[]string{"../../examples/shop/metrics.py", "../../examples/training/metrics.py"}, "persia_model_",
-			regexp.MustCompile(`metrics\.push\((\{.*\})\)`),
-		},
+// TestPushedMetrics reads the names of the metrics that programs of this repository push.
+func TestPushedMetrics(t *testing.T) {
+	const examples = "../../examples/"
+	for file, pushes := range map[string]struct{ program, with, prefix, values string }{
+		"launch.py":                    {"replicas", "gateway.py", "persia_replica_", `(?s)def values\(self\):.*?(return \{.*?\n +\})`},
+		examples + "shop/train.py":     {"training scripts", examples + "shop/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
+		examples + "training/train.py": {"training scripts", examples + "training/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 	} {
-		for _, file := range source.prefixes {
-			assert.Contains(t, readFile(t, file), "\\n"+source.prefix+"{name} {value}", file)
-		}
-		for _, file := range source.pushes {
-			names := map[string]bool{}
-			for _, values := range source.pushed.FindAllStringSubmatch(readFile(t, file), -1) {
-				for _, key := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(values[1], -1) {
-					names[source.prefix+key[1]] = true
-				}
+		names := map[string]bool{}
+		for _, values := range regexp.MustCompile(pushes.values).FindAllStringSubmatch(readFile(t, file), -1) {
+			for _, key := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(values[1], -1) {
+				names[pushes.prefix+key[1]] = true
 			}
-			assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[program].types)), slices.Collect(maps.Keys(names)), file)
 		}
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[pushes.program].types)), slices.Collect(maps.Keys(names)), file)
+		assert.Contains(t, readFile(t, pushes.with), "\\n"+pushes.prefix+"{name} {value}", file)
 	}
 }
 

@@ -16,9 +16,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	rbacv1 "k8s.io/api/rbac/v1"
 
-	"persia/config"
 	"persia/internal/testkit"
 )
 
@@ -72,24 +70,4 @@ func TestCompleteAsksAgain(t *testing.T) {
 	assert.Contains(t, string(said), "the API server does not answer: HTTP Error 403")
 	assert.Contains(t, string(said), "the API server does not answer: IncompleteRead(10 bytes read, 90 more expected)")
 	assert.True(t, strings.HasSuffix(string(said), "\nfailed: clicks-nn-worker-0 failed: Kubernetes does not say why\n"), "%s", said)
-}
-
-// TestOperatedCompletion checks that the operator and the guard do not count its pod, and that the pod has
-// one right.
-func TestOperatedCompletion(t *testing.T) {
-	args := JobArgs{Job: config.Job{Name: "clicks"}, Namespace: "persia", OperatorImage: "registry.example.com/persia@sha256:0"}
-	pod := operatedCompletionPod(args)
-	assert.Equal(t, "clicks-completion", pod.ServiceAccountName)
-	assert.True(t, *pod.AutomountServiceAccountToken)
-	assert.True(t, *pod.SecurityContext.RunAsNonRoot)
-	assert.Equal(t, args.OperatorImage, pod.Containers[0].Image)
-	assert.True(t, *pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem)
-	assert.NotContains(t, CompletionLabels("clicks"), JobLabel)
-	var rules []rbacv1.PolicyRule
-	for _, object := range completionRights(args) {
-		if role, ok := object.(*rbacv1.Role); ok {
-			rules = append(rules, role.Rules...)
-		}
-	}
-	assert.Equal(t, []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}}, rules)
 }

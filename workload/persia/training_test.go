@@ -59,7 +59,7 @@ func newTraining(t *testing.T, replicas string, env ...string) *training {
 	return &training{t, dir, address, append([]string{
 		"PERSIA_REPLICAS=" + replicas, "PERSIA_COORDINATOR=" + address, "PERSIA_TOKEN=" + token, "PERSIA_RUN=1",
 		"PERSIA_STATE_DIR=" + filepath.Join(dir, ".persia"), "PERSIA_CKPT_ROOT=" + filepath.Join(dir, "run"),
-		"PERSIA_BEAT_SECONDS=0.1", "PERSIA_LOST_SECONDS=30", "PERSIA_BACKOFF_SECONDS=0.1", "PERSIA_REPORT_SECONDS=0.1",
+		"PERSIA_BEAT_SECONDS=0.1", "PERSIA_LOST_SECONDS=30", "PERSIA_BACKOFF_SECONDS=0.1",
 	}, env...)}
 }
 
@@ -274,12 +274,14 @@ func TestLaunchStops(t *testing.T) {
 			assert.Equal(t, test.status, r.stop())
 			assert.Equal(t, []string{"saved"}, j.lines("saved"))
 			assert.NoFileExists(t, filepath.Join(j.dir, "nn-worker-0.idle"))
+			assert.Contains(t, j.lines(".persia/coordinator.json")[0], `"running": false`)
 		})
 	}
 }
 
 // TestLaunchEnds: the pods of a Kubernetes Job end with their training job, the coordinator after the completion
-// has asked, and the last metrics that they push stay.
+// has asked, and the last metrics that they push
+// stay.
 func TestLaunchEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
@@ -302,7 +304,7 @@ func TestLaunchEnds(t *testing.T) {
 			assert.Zero(t, second.status())
 			assert.Zero(t, loader.status())
 			assert.Regexp(t, `^PUT /metrics/job/criteo\n(# TYPE .*\npersia_replica_.*\n)+$`, pushed.Load())
-			assert.Contains(t, pushed.Load(), "\npersia_replica_alive 0\n")
+			assert.Contains(t, pushed.Load(), "\npersia_replica_finished 1\n")
 			server.says("the job")
 
 			completion := exec.Command("sh", "complete.sh")

@@ -56,6 +56,14 @@ class Commands(unittest.TestCase):
         left = int(command.process.stdout.readline())
         self.assertEqual({command.process.pid, left}, command.running())
 
+    def test_a_process_that_cannot_be_killed_is_told(self):
+        command = self.run_command("import time; time.sleep(600)")
+        with mock.patch.object(os, "kill"):
+            command.end(0)
+            self.assertFalse(command.ended())
+            self.assertEqual("", command.hangs(60))
+            self.assertRegex(command.hangs(0), rf"^process {command.process.pid} \(.+\) hangs and cannot be killed: it waits for a device")
+
     def test_the_signal_does_not_end_a_program_that_saves(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)

@@ -178,6 +178,7 @@ class Attempts(ReplicasTest):
         self.pod("nn-worker-0", "another")
         self.turn(3)
         self.assertEqual("complete in attempt 1", self.job.status())
+        self.assertEqual(1, self.replicas["dataloader-0"].attempt, "the next coordinator believes it by the attempt")
         self.assertEqual(["1"] * 4, [self.attempts(name) for name in EVERY])
         self.assertIn("the job is complete: still running", self.said)
         self.assertIsNone(self.started["embedding-ps-0"][0].status())
@@ -253,13 +254,15 @@ class Attempts(ReplicasTest):
         self.assertEqual("1", self.attempts("dataloader-0"))
         self.assertEqual(20, self.started["dataloader-0"][0].seconds)
 
-    def test_progress_of_the_last_attempt_is_none_of_the_next(self):
+    def test_the_last_attempt_leaves_no_progress_and_no_files_to_the_next(self):
         self.begin(stuck_seconds=60)
+        self.replicas["nn-worker-0"].scratch = mock.Mock()
         open(self.replicas["nn-worker-0"].settings.progress_file, "w").close()
         self.until("no nn-worker has made progress for 60 s")
         self.until("running attempt 2")
         self.turn()
         self.assertIsNone(self.replicas["nn-worker-0"].progress())
+        self.replicas["nn-worker-0"].scratch.clear.assert_called_once_with()
 
 
 class Needs(ReplicasTest):

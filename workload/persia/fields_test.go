@@ -1,0 +1,138 @@
+package persia_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/internal/programtest"
+	"persia/internal/testkit"
+)
+
+// deploy runs the program over the stack dev, prod, or operator, the one whose job is left to PERSIA's
+// operator, after some edits.
+func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
+	t.Helper()
+	var configuration map[string]string
+	if stack == "operator" {
+		configuration = programtest.LeftToOperator(t)
+	} else {
+		configuration = programtest.ReadStack(t, stack)
+	}
+	for path, value := range edits {
+		names := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("[].", r) })
+		key := names[0]
+		var in any
+		if configuration[key] != "" {
+			require.NoError(t, json.Unmarshal([]byte(configuration[key]), &in))
+		}
+		text, err := json.Marshal(testkit.Edit(t, in, names[1:], value))
+		require.NoError(t, err)
+		configuration[key] = string(text)
+	}
+	recorder, err := programtest.Deploy(t, configuration)
+	require.NoError(t, err)
+	return recorder
+}
+
+// TestFields checks what settings become that the stack files of the repository lack: the golden plans show the
+// others.
+func TestFields(t *testing.T) {
+	const job, nnWorker, dataloader = "persia:jobs[0].", "StatefulSet adult-income-nn-worker", "StatefulSet adult-income-dataloader"
+	type edits = testkit.Edits
+	type list = []any
+	type object = map[string]any
+	memory := edits{job + "volumes": list{object{"name": "memory", "emptyDir": object{"medium": "Memory"}}, object{"name": "data", "nfs": object{"server": "10.0.0.2", "path": "/"}}}}
+	env := func(name, value string) string { return `{"name":"` + name + `","value":"` + value + `"}` }
+	longest := strings.Repeat("j", 35)
+	for name, test := range map[string]struct {
+		stack    string
+		edits    edits
+		resource string
+		// has are parts of the resource as JSON. After "not ", the resource lacks one. Without any, there is no
+		// such resource.
+		has []string
+	}{
+		"pull secrets":    {"dev", edits{job + "imagePullSecrets": list{object{"name": "registry"}}}, nnWorker, []string{`"imagePullSecrets":[{"name":"registry"}]`}},
+		"the time to end": {"dev", edits{job + "nnWorker.terminationGracePeriodSeconds": 600}, nnWorker, []string{`"terminationGracePeriodSeconds":600`}},
+		"the job's own shared memory": {"dev", memory.And(edits{job + "nnWorker.volumeMounts": list{object{"name": "memory", "mountPath": "/dev/shm/"}}}), nnWorker,
+			[]string{`"mountPath":"/dev/shm/"`, `not "mountPath":"/dev/shm",`, `not "name":"shared-memory"`}},
+		"the job's own shared memory with PERSIA's operator": {"operator", memory.And(edits{job + "nnWorker.volumeMounts": list{object{"name": "memory", "mountPath": "/dev/shm/"}}}), "PersiaJob criteo",
+			[]string{`{"mountPath":"/dev/shm/","name":"memory"},{"mountPath":"/opt/persia","name":"launch","readOnly":true}]`}},
+		"folders for temporary files": {"dev", nil, nnWorker, []string{env("PERSIA_SCRATCH", "/dev/shm:/tmp")}},
+		"folders for temporary files that outlive the pod": {"dev", memory.And(edits{job + "nnWorker.volumeMounts": list{
+			object{"name": "memory", "mountPath": "/dev/shm"}, object{"name": "data", "mountPath": "/tmp/"},
+		}}), nnWorker, []string{env("PERSIA_SCRATCH", "/dev/shm")}},
+		"no volume to write to": {"dev", edits{job + "mounts[0].readOnly": true}, nnWorker,
+			[]string{env("PERSIA_STATE_DIR", "/var/lib/persia/adult-income/1"), "not PERSIA_CKPT_ROOT"}},
+		"another run": {"dev", edits{job + "runId": "second"}, nnWorker,
+			[]string{env("PERSIA_RUN", "second"), env("PERSIA_STATE_DIR", "/checkpoints/.persia/adult-income/second"), env("PERSIA_CKPT_ROOT", "/checkpoints/adult-income/second")}},
+		"variables of the job and its role, which win": {"dev", edits{
+			job + "env":          list{object{"name": "RUST_BACKTRACE", "value": "job"}, object{"name": "NCCL_DEBUG", "value": "job"}},
+			job + "nnWorker.env": list{object{"name": "NCCL_DEBUG", "value": "role"}},
+		}, nnWorker, []string{env("RUST_BACKTRACE", "job"), env("NCCL_DEBUG", "role"), "not " + env("RUST_BACKTRACE", "full"), "not " + env("NCCL_DEBUG", "job"), "not " + env("NCCL_DEBUG", "INFO")}},
+		"without metrics":            {"dev", edits{job + "enableMetrics": false}, dataloader, []string{"not PERSIA_METRICS_GATEWAY_ADDR", "not PERSIA_REPLICA_METRICS"}},
+		"no gateway without metrics": {"dev", edits{job + "enableMetrics": false}, "Deployment adult-income-metrics-gateway", nil},
+		"no metrics of scripts with PERSIA's operator": {"operator", edits{job + "enableMetrics": false}, "PersiaJob criteo",
+			[]string{`"enableMetrics":false`, "not PERSIA_REPLICA_METRICS"}},
+		"a trainer of an older release": {"dev", edits{job + "script": object{"runtime": "/workspace/runtime"}}, nnWorker,
+			[]string{`"args":["/bin/bash","/opt/persia/roles.sh","trainer"]`, `"command":["/opt/conda/bin/python3","/opt/persia/launch.py"]`, env("PERSIA_PYTHON", "/opt/conda/bin/python3"), env("PERSIA_PORT", "23333")}},
+		"a server of an older release": {"dev", edits{job + "script": object{"runtime": "/workspace/runtime"}}, "StatefulSet adult-income-embedding-ps",
+			[]string{`roles.sh","embserver"`, `"containerPort":23333`, `/dev/tcp/127.0.0.1/23333`, env("PERSIA_RUNTIME", "/workspace/runtime")}},
+		"a suspended job": {"dev", edits{job + "suspend": true}, nnWorker, []string{`"replicas":0`, env("REPLICA_SIZE", "1")}},
+		"a suspended job of PERSIA's operator": {"operator", edits{job + "suspend": true}, "PersiaJob criteo",
+			[]string{`"enableMetrics":false`, `"replicas":0,"resources"`, `not "replicas":8`, `not "replicas":1`}},
+		"a suspended job of PERSIA's operator has no end":   {"operator", edits{job + "suspend": true}, "Job criteo-completion", nil},
+		"a job whose pods start again and again has no end": {"operator", edits{job + "restartPolicy": "Always"}, "Job criteo-completion", nil},
+		"cached images with PERSIA's operator": {"operator", edits{"persia:images.caches": list{object{"registry": "docker.io"}}}, "PersiaJob criteo",
+			[]string{`"image":"` + programtest.ProdCache + `persiaml/persia-cuda-runtime:latest"`, `"image":"` + programtest.ProdCache + `persiaml/persia-cpu-runtime:latest"`}},
+		"directories of nodes, which baseline forbids": {"dev", edits{job + "volumes": list{object{"name": "data", "hostPath": object{"path": "/data"}}}}, "Namespace persia",
+			[]string{`"pod-security.kubernetes.io/enforce":"privileged"`}},
+		"the longest name, which nothing cuts":     {"dev", edits{job + "name": longest}, "StatefulSet " + longest + "-embedding-worker", []string{`"name":"` + longest + `-embedding-worker"`}},
+		"a JobSet":                                 {"prod", edits{job + "engine": "jobset"}, "JobSet criteo", []string{`"suspend":false`, `"targetReplicatedJobs":["nn-worker"]`, `"succeededIndexes":"0"`, env("PERSIA_ONCE", "1")}},
+		"a suspended JobSet":                       {"prod", edits{job + "engine": "jobset", job + "suspend": true}, "JobSet criteo", []string{`"suspend":true`, `"parallelism":8`}},
+		"a gateway with a JobSet":                  {"prod", edits{job + "engine": "jobset"}, "Job criteo-completion", []string{`"PERSIA_GATEWAY_PORT"`, `"prom":"criteo"`, `"readinessProbe"`}},
+		"no Deployment of a gateway with a JobSet": {"prod", edits{job + "engine": "jobset"}, "Deployment criteo-metrics-gateway", nil},
+		"no gateway with a JobSet without metrics": {"prod", edits{job + "engine": "jobset", job + "enableMetrics": false}, "Job criteo-completion", []string{`not "PERSIA_GATEWAY_PORT"`, `not "prom"`}},
+		"no Managed Service for Prometheus":        {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}}, "PodMonitoring persia", nil},
+		"no such service for NATS":                 {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind, resource, _ := strings.Cut(test.resource, " ")
+			found := ""
+			for _, r := range deploy(t, test.stack, test.edits).Resources {
+				if strings.HasSuffix(r.TypeToken, ":"+kind) && r.Name == resource {
+					text, err := json.Marshal(r.Inputs.Mappable())
+					require.NoError(t, err)
+					found = strings.ReplaceAll(string(text), `\u0026`, "&")
+				}
+			}
+			assert.Equal(t, len(test.has) > 0, found != "", "there is a %s", test.resource)
+			for _, part := range test.has {
+				lacks, not := strings.CutPrefix(part, "not ")
+				assert.Equal(t, !not, strings.Contains(found, lacks), "%s: %s", part, found)
+			}
+		})
+	}
+}
+
+// TestJobOfOperatorIsMadeAgain: PERSIA's operator looks at no change of a job, and needs the names of its pods
+// free. The golden plan shows the rest.
+func TestJobOfOperatorIsMadeAgain(t *testing.T) {
+	const completion = "kubernetes:batch/v1:Job"
+	first := deploy(t, "operator", nil)
+	same, other := deploy(t, "operator", nil), deploy(t, "operator", testkit.Edits{"persia:jobs[0].logLevel": "debug"})
+	trigger := func(r *testkit.Recorder) any {
+		return r.One(t, testkit.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger
+	}
+	assert.Equal(t, trigger(first), trigger(same))
+	assert.NotEqual(t, trigger(first), trigger(other))
+	assert.Contains(t, first.One(t, testkit.PersiaJob, "criteo").RegisterRPC.ReplaceWith, first.One(t, testkit.DisruptionBudget, "criteo").URN)
+	end := func(r *testkit.Recorder) any {
+		return testkit.At(t, r.One(t, completion, "criteo-completion"), "metadata.name")
+	}
+	assert.NotEqual(t, end(first), end(other), "a failed job gets another chance")
+}
