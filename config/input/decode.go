@@ -113,8 +113,6 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 			d.Unreadable(at, "%s", d.Absent[index.ReplaceAllString(at.String(), "[]")])
 		case !ok:
 			d.Unreadable(at, "%s", unknownField(name, out.Type()))
-		case in == nil:
-			d.Warn(at, "is null, which counts as omitted, so the default applies; write a value, or remove it")
 		case f.positive && isZero(in):
 			d.wrong(at, in, out.FieldByIndex(f.index), "must be at least 1; omit it for the default")
 		default:
@@ -171,9 +169,7 @@ func (d decoder) number(path *field.Path, n json.Number, out reflect.Value) {
 func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {
 	text := fmt.Sprint(in)
 	if bytes, ok := strings.CutSuffix(text, "B"); ok && strings.HasPrefix(path.String(), "persia:pedl.postgresql.resources.") {
-		// PEDL's documentation prints such amounts.
-		d.Warn(path, "%s is no quantity of Kubernetes, which refuses it; the stack reads it as %s", text, bytes)
-		text = bytes
+		text = bytes // PEDL's documentation prints amounts like 32GB
 	}
 	q, err := ParseQuantity(text)
 	if err != nil {

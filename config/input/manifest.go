@@ -419,54 +419,47 @@ func objectsOf(text []byte) ([]any, error) {
 }
 
 // spelling is another name of a field. Both are names joined by dots.
-// Ignored says that Kubernetes reads the field elsewhere.
-type spelling struct{ written, canonical, ignored string }
+type spelling struct{ written, canonical string }
 
 // jobSpellings are the names of PersiaJob fields in older releases of PERSIA (k8s/src/crd.rs
 // and k8s/example in PersiaML/PERSIA).
 var jobSpellings = []spelling{
-	{"globalConfigPath", "persiaEnv.PERSIA_GLOBAL_CONFIG", ""},
-	{"embeddingConfigPath", "persiaEnv.PERSIA_EMBEDDING_CONFIG", ""},
-	{"nnWorkerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
-	{"trainerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
-	{"dataLoaderPyEntryPath", "persiaEnv.PERSIA_DATALOADER_ENTRY", ""},
-	{"persiaEnv.PERSIA_GLOBAL_CONFIG_PATH", "persiaEnv.PERSIA_GLOBAL_CONFIG", ""},
-	{"persiaEnv.PERSIA_EMBEDDING_CONFIG_PATH", "persiaEnv.PERSIA_EMBEDDING_CONFIG", ""},
-	{"persiaEnv.PERSIA_NN_WORKER_PY_ENTRY_PATH", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
-	{"persiaEnv.PERSIA_DATALOADER_PY_ENTRY_PATH", "persiaEnv.PERSIA_DATALOADER_ENTRY", ""},
-	{"global_config_path", "persiaEnv.PERSIA_GLOBAL_CONFIG", ""},
-	{"embedding_config_path", "persiaEnv.PERSIA_EMBEDDING_CONFIG", ""},
-	{"trainer_py_entry_path", "persiaEnv.PERSIA_NN_WORKER_ENTRY", ""},
-	{"data_loader_py_entry_path", "persiaEnv.PERSIA_DATALOADER_ENTRY", ""},
-	{"enable_metrics", "enableMetrics", ""},
-	{"log_level", "logLevel", ""},
-	{"restart_policy", "restartPolicy", ""},
-	{"image_pull_policy", "imagePullPolicy", ""},
-	{"trainer", "nnWorker", ""},
-	{"nnWorker.nproc_per_node", "nnWorker.nprocPerNode", ""},
-	{"dataLoader", "dataloader", ""},
-	{"dataCompose", "dataloader", ""},
-	{"data-compose", "dataloader", ""},
-	{"middleware", "embeddingWorker", ""},
-	{"middlewareServer", "embeddingWorker", ""},
-	{"embServer", "embeddingParameterServer", ""},
-	{"emb-server", "embeddingParameterServer", ""},
-	{"embeddingServer", "embeddingParameterServer", ""},
-	{"embedding_server", "embeddingParameterServer", ""},
-	{"middleware_server", "embeddingWorker", ""},
+	{"globalConfigPath", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
+	{"embeddingConfigPath", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
+	{"nnWorkerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
+	{"trainerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
+	{"dataLoaderPyEntryPath", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
+	{"persiaEnv.PERSIA_GLOBAL_CONFIG_PATH", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
+	{"persiaEnv.PERSIA_EMBEDDING_CONFIG_PATH", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
+	{"persiaEnv.PERSIA_NN_WORKER_PY_ENTRY_PATH", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
+	{"persiaEnv.PERSIA_DATALOADER_PY_ENTRY_PATH", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
+	{"global_config_path", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
+	{"embedding_config_path", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
+	{"trainer_py_entry_path", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
+	{"data_loader_py_entry_path", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
+	{"enable_metrics", "enableMetrics"},
+	{"log_level", "logLevel"},
+	{"restart_policy", "restartPolicy"},
+	{"image_pull_policy", "imagePullPolicy"},
+	{"trainer", "nnWorker"},
+	{"nnWorker.nproc_per_node", "nnWorker.nprocPerNode"},
+	{"middlewareServer", "embeddingWorker"},
+	{"embeddingServer", "embeddingParameterServer"},
+	{"embedding_server", "embeddingParameterServer"},
+	{"middleware_server", "embeddingWorker"},
 }
 
 // natsSpellings are the fields of a NatsCluster for which a stack has settings. The NATS
 // operator reads resources only from pod, but PERSIA's examples have them at the top.
 var natsSpellings = []spelling{
-	{"size", "size", ""},
-	{"version", "version", ""},
-	{"serverImage", "image", ""},
-	{"natsConfig.maxPayload", "maxPayload", ""},
-	{"pod.resources", "resources", ""},
-	{"resources", "resources", "the NATS operator reads only spec.pod.resources; the stack applies these to the servers"},
-	{"pod.antiAffinity", "antiAffinity", ""},
-	{"pod.enableMetrics", "metrics", ""},
+	{"size", "size"},
+	{"version", "version"},
+	{"serverImage", "image"},
+	{"natsConfig.maxPayload", "maxPayload"},
+	{"pod.resources", "resources"},
+	{"resources", "resources"},
+	{"pod.antiAffinity", "antiAffinity"},
+	{"pod.enableMetrics", "metrics"},
 }
 
 // OlderNames maps the names of job fields in older releases of PERSIA to the fields, as names
@@ -499,20 +492,20 @@ func (r renames) written(canonical []string) []string {
 func (r *manifestReader) respelled(at *field.Path, job map[string]any) (map[string]any, renames) {
 	canonical := deepCopy(job)
 	names := r.respell(at, canonical, canonical, jobSpellings)
-	for _, name := range slices.Sorted(maps.Keys(canonical)) {
-		if role, ok := canonical[name].(map[string]any); ok {
-			r.readOnly(child(at, names.written([]string{name})).Child("volumeMounts"), role)
+	for _, role := range canonical {
+		if role, ok := role.(map[string]any); ok {
+			readOnly(role)
 		}
 	}
 	return canonical, names
 }
 
-// readOnly gives the field read_only of mounts, which PERSIA's documentation has, its name.
-func (r *manifestReader) readOnly(at *field.Path, role map[string]any) {
+// readOnly gives the field read_only of the mounts of a role, which PERSIA's documentation has, its name in
+// Kubernetes.
+func readOnly(role map[string]any) {
 	mounts, _ := role["volumeMounts"].([]any)
-	for i, mount := range mounts {
+	for _, mount := range mounts {
 		if mount, ok := mount.(map[string]any); ok && mount["read_only"] != nil && mount["readOnly"] == nil {
-			r.Warn(at.Index(i).Child("read_only"), "has no effect in Kubernetes, which mounts the volume for writing; the stack mounts it with readOnly, its name there")
 			mount["readOnly"] = mount["read_only"]
 			delete(mount, "read_only")
 		}
@@ -532,9 +525,6 @@ func (r *manifestReader) respell(at *field.Path, from, to map[string]any, spelli
 		if !put(to, canonical, value) {
 			r.Unreadable(child(at, written), "sets the same field as %s; remove one of them", child(at, names.written(canonical)))
 			continue
-		}
-		if s.ignored != "" {
-			r.Warn(child(at, written), "has no effect in Kubernetes: %s", s.ignored)
 		}
 		names[s.canonical] = strings.Join(names.written(written), ".")
 	}

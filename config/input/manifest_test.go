@@ -141,7 +141,7 @@ func TestManifestOverlay(t *testing.T) {
 		"persia:jobs[0].nnWorker.image":     "other:1",
 		"persia:jobs[0].env":                []any{edits{"name": "A", "value": "b"}},
 		"persia:jobs[0].globalConfigPath":   "/other.yml",
-		"persia:jobs[0].middleware":         edits{"replicas": 3},
+		"persia:jobs[0].middlewareServer":   edits{"replicas": 3},
 		"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 6, "memory": "30Gi"}},
 		"persia:nats":                       edits{"size": 3, "resources": edits{"limits": edits{"cpu": "500m", "memory": "2Gi"}}},
 	}, inFile(manifestText))
@@ -169,9 +169,6 @@ func TestSpellings(t *testing.T) {
 			"    PERSIA_NN_WORKER_ENTRY:", "  nnWorkerPyEntryPath:", "    PERSIA_DATALOADER_ENTRY:", "  dataLoaderPyEntryPath:"},
 		"the trainer's path":         {"    PERSIA_NN_WORKER_ENTRY: /home/PERSIA/train.py\n", "", "  logLevel:", "  trainerPyEntryPath: /home/PERSIA/train.py\n  logLevel:"},
 		"roles of the first CRD":     {"  nnWorker:", "  trainer:", "  embeddingWorker:", "  middlewareServer:", "  embeddingParameterServer:", "  embeddingServer:"},
-		"roles of the StatefulSets":  {"  nnWorker:", "  trainer:", "  embeddingWorker:", "  middleware:", "  embeddingParameterServer:", "  emb-server:", "  dataloader:", "  data-compose:"},
-		"roles in camel case":        {"  embeddingParameterServer:", "  embServer:", "  dataloader:", "  dataCompose:"},
-		"data loader":                {"  dataloader:", "  dataLoader:"},
 		"variable of older releases": {"PERSIA_NATS_URL", "PERSIA_NATS_IP"},
 		"underscores": {"  persiaEnv:\n    PERSIA_GLOBAL_CONFIG:", "  global_config_path:", "    PERSIA_EMBEDDING_CONFIG:", "  embedding_config_path:",
 			"    PERSIA_NN_WORKER_ENTRY:", "  trainer_py_entry_path:", "    PERSIA_DATALOADER_ENTRY:", "  data_loader_py_entry_path:",
@@ -245,8 +242,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"relative path in the older spelling", "    PERSIA_DATALOADER_ENTRY: /home/PERSIA/data_loader.py", "  dataLoaderPyEntryPath: data_loader.py", job + ".spec.dataLoaderPyEntryPath", []string{`"data_loader.py"`, "absolute path"}},
 		{"path in both spellings", "  logLevel: info", "  globalConfigPath: /other.yml", job + ".spec.globalConfigPath", []string{"sets the same field as", "persiaEnv.PERSIA_GLOBAL_CONFIG", "one of them"}},
 		{"role in both spellings", "  logLevel: info", "  trainer: {replicas: 1}", job + ".spec.trainer", []string{"sets the same field as", "spec.nnWorker", "one of them"}},
-		{"role in two older spellings", "  dataloader:", "  data-compose: {replicas: 1}\n  dataCompose:", job + ".spec.data-compose", []string{"sets the same field as", "spec.dataCompose"}},
-		{"replicas of an older role", "  dataloader:\n    replicas: 1", "  dataCompose:\n    replicas: -1", job + ".spec.dataCompose.replicas", []string{"-1", "at least 1"}},
+		{"replicas of an older role", "  embeddingWorker:\n    replicas: 1", "  middlewareServer:\n    replicas: -1", job + ".spec.middlewareServer.replicas", []string{"-1", "at least 1"}},
 		{"replicas that are a text", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: two", job + ".spec.nnWorker.replicas", []string{`"two"`, "must be an integer"}},
 		{"replicas below zero", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: -2", job + ".spec.nnWorker.replicas", []string{"-2", "at least 1"}},
 		{"more processes than GPUs", "nprocPerNode: 1", "nprocPerNode: 2", job + ".spec.nnWorker.nprocPerNode", []string{"2", "at most 1, the number of GPUs"}},
@@ -326,7 +322,7 @@ func TestManifestFileRefuses(t *testing.T) {
 		{"no node pool", edits{"persia:jobs[0].nodePool": nil}, "persia:jobs[0].dataloader.nodePool", []string{"Required", "loaders"}},
 		{"wrong node pool", edits{"persia:jobs[0].nodePool": "loader"}, "persia:jobs[0].dataloader.nodePool", []string{`"loader"`, "loaders"}},
 		{"wrong replicas beside", edits{"persia:jobs[0].nnWorker.replicas": -1}, "persia:jobs[0].nnWorker.replicas", []string{"-1", "at least 1"}},
-		{"wrong replicas beside, in the older spelling", edits{"persia:jobs[0].data-compose": edits{"replicas": -1}}, "persia:jobs[0].data-compose.replicas", []string{"-1", "at least 1"}},
+		{"wrong replicas beside, in the older spelling", edits{"persia:jobs[0].middlewareServer": edits{"replicas": -1}}, "persia:jobs[0].middlewareServer.replicas", []string{"-1", "at least 1"}},
 		{"wrong NATS beside", edits{"persia:nats": edits{"size": -1}}, "persia:nats.size", []string{"-1", "at least 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

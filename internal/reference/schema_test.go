@@ -55,7 +55,7 @@ func TestSchema(t *testing.T) {
 		"secret":                {change{"\nconfig:\n", platform + "{secure: v1:abc}}, postgresql: {}}\n"}, "", ""},
 		"text for a secret":     {change{"\nconfig:\n", platform + "a}, postgresql: {}}\n"}, "", ""},
 		"number for a quantity": {change{"cpu: 500m", "cpu: 1"}, "", ""},
-		"older name of a role":  {change{"      embeddingWorker:", "      middleware:"}, "", ""},
+		"older name of a role":  {change{"      embeddingWorker:", "      middlewareServer:"}, "", ""},
 		"older name of a field": {change{"      persiaEnv:\n", "      globalConfigPath: /a.yml\n      persiaEnv:\n"}, "", ""},
 		"label of any name":     {change{"nodes: 1", "nodes: 1\n      labels: {example.com/team: ranking}"}, "", ""},
 		"a job from a manifest": {change{"- name: adult-income", "- manifest: job.yml"}, "", ""},

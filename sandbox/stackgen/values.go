@@ -185,9 +185,8 @@ var excluding = map[string][]string{
 func sameRole(key Key) []string {
 	for _, names := range [][]string{
 		{"nnWorker", "trainer"},
-		{"dataloader", "dataLoader", "data-compose", "dataCompose"},
-		{"embeddingWorker", "middleware", "middlewareServer"},
-		{"embeddingParameterServer", "embeddingServer", "emb-server", "embServer"},
+		{"embeddingWorker", "middlewareServer", "middleware_server"},
+		{"embeddingParameterServer", "embeddingServer", "embedding_server"},
 	} {
 		if key.Definition == "Job" && slices.Contains(names, key.Property) {
 			return names
