@@ -149,7 +149,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	if s.options.OfficialKubernetes {
 		return addresses, nil
 	}
-	kube, err := provider.ServeEach(ctx, func() plugin.Provider { return kubeprovider.New(kubernetesVersion, s.bin()) })
+	kube, err := provider.ServeEach(ctx, func() plugin.GrpcProvider { return kubeprovider.New(kubernetesVersion, s.bin()) })
 	if err != nil {
 		return "", err
 	}

@@ -2,13 +2,11 @@ package gcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/blang/semver"
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	shim "github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim"
 	"github.com/pulumi/pulumi-terraform-bridge/v3/pkg/tfshim/diagnostics"
@@ -24,15 +22,11 @@ import (
 
 // Provider is the simulated Google Cloud.
 type Provider struct {
-	plugin.UnimplementedProvider
-	version string
-	log     provider.Logger
-	api     *api
-	shim    shim.Provider
-	types   map[tokens.Type]*resourceType
+	provider.Base
+	api   *api
+	shim  shim.Provider
+	types map[tokens.Type]*resourceType
 }
-
-var _ plugin.GrpcProvider = (*Provider)(nil)
 
 // New makes a provider that presents itself with this version. cloud keeps the resources, and the
 // API server of engine simulates every GKE cluster. Without an API server, the provider can preview a
@@ -42,7 +36,7 @@ func New(version string, engine gke.Engine, cloud *google.Cloud) (*Provider, err
 	if err != nil {
 		return nil, err
 	}
-	p := &Provider{version: version, types: map[tokens.Type]*resourceType{}}
+	p := &Provider{Base: provider.Base{Name: "gcp", Version: version}, types: map[tokens.Type]*resourceType{}}
 	p.api = &api{cloud: cloud, gke: engine, progress: p.progress}
 	for name, resource := range resources {
 		kind, known := kinds[name]
@@ -58,36 +52,8 @@ func New(version string, engine gke.Engine, cloud *google.Cloud) (*Provider, err
 	return p, nil
 }
 
-// Attach directs progress to the engine at address.
-func (p *Provider) Attach(address string) error { return p.log.Attach(address) }
-
-// Close ends the connection to the engine.
-func (p *Provider) Close() error { return p.log.Close() }
-
 // SignalCancellation lets the operations under way finish: each takes seconds.
 func (p *Provider) SignalCancellation(context.Context) error { return nil }
-
-// Handshake negotiates the protocol with the engine. Secrets arrive as plain values: without
-// AcceptSecrets, the engine itself marks the inputs and outputs with the name of a secret input,
-// and the program derives no name or identifier from a secret.
-func (p *Provider) Handshake(context.Context, plugin.ProviderHandshakeRequest) (*plugin.ProviderHandshakeResponse, error) {
-	return &plugin.ProviderHandshakeResponse{}, nil
-}
-
-// GetPluginInfo gives the version of the provider.
-func (p *Provider) GetPluginInfo(context.Context) (plugin.PluginInfo, error) {
-	version, err := semver.ParseTolerant(p.version)
-	if err != nil {
-		return plugin.PluginInfo{}, fmt.Errorf("version %q of the gcp provider: %w", p.version, err)
-	}
-	return plugin.PluginInfo{Version: &version}, nil
-}
-
-// GetSchema gives the name and version of the package.
-func (p *Provider) GetSchema(context.Context, plugin.GetSchemaRequest) (plugin.GetSchemaResponse, error) {
-	schema, err := json.Marshal(map[string]string{"name": "gcp", "version": p.version})
-	return plugin.GetSchemaResponse{Schema: schema}, err
-}
 
 // CheckConfig takes any configuration: there is no account to log in to.
 func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest) (plugin.CheckConfigResponse, error) {
@@ -255,6 +221,6 @@ func withURN(ctx context.Context, urn resource.URN) context.Context {
 
 func (p *Provider) progress(ctx context.Context, message string) {
 	if urn, told := ctx.Value(urnKey{}).(resource.URN); told {
-		p.log.Status(ctx, urn, message)
+		p.Log.Status(ctx, urn, message)
 	}
 }

@@ -2,7 +2,6 @@ package kubeprovider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -132,7 +131,7 @@ func (p *Provider) preview(inputs resource.PropertyMap, try func(dynamic.Resourc
 // create makes obj. With dryRun nothing is kept.
 func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
 	if _, config := p.state(); config.upsert {
-		return apply(ctx, r, obj, config.patchForce || dryRun, dryRun)
+		return apply(ctx, r, obj, dryRun)
 	}
 	// The API server warns of fields that it does not know, where the official
 	// provider says nothing: a misspelt field is worth a line.
@@ -140,9 +139,7 @@ func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj 
 }
 
 // update applies obj by server-side apply to the object that is there, and
-// removes the fields that an earlier write set and obj does not have. It takes
-// over what kubectl wrote; a field of any other writer is a conflict, unless the
-// provider's configuration says to force it.
+// removes the fields that an earlier write set and obj does not have.
 func (p *Provider) update(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, ignored []string, dryRun bool) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	// A controller may write its status meanwhile.
@@ -156,23 +153,15 @@ func (p *Provider) update(ctx context.Context, r dynamic.ResourceInterface, obj 
 	if err != nil {
 		return nil, err
 	}
-	// A dry run cannot take the fields over, and is forced instead.
-	_, config := p.state()
-	force := config.patchForce || dryRun && (len(writers(live)) > 0 || len(live.GetManagedFields()) == 0)
 	if obj, err = keepIgnored(obj, live, ignored); err != nil {
 		return nil, err
 	}
-	return apply(ctx, r, obj, force, dryRun)
+	return apply(ctx, r, obj, dryRun)
 }
 
-func apply(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, force, dryRun bool) (*unstructured.Unstructured, error) {
-	data, err := json.Marshal(obj.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding: %w", err)
-	}
-	return r.Patch(ctx, obj.GetName(), types.ApplyPatchType, data, metav1.PatchOptions{
-		FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun),
-	})
+// apply takes the fields of obj from other writers.
+func apply(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	return r.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldManager, Force: true, DryRun: dry(dryRun)})
 }
 
 func dry(run bool) []string {
@@ -182,28 +171,21 @@ func dry(run bool) []string {
 	return nil
 }
 
-// writers are the field managers whose plain writes an update takes over: the provider's own create,
-// and kubectl. Fields of all others, and of kubectl through a subresource such as scale, conflict.
-func writers(live *unstructured.Unstructured) sets.Set[string] {
-	found := sets.New[string]()
+// takeOver makes the fields that the provider's own create or kubectl wrote the provider's own, so that
+// an update can remove them.
+func takeOver(ctx context.Context, r dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	writers := sets.New[string]()
 	for _, entry := range live.GetManagedFields() {
 		prefix := func(prefix string) bool { return strings.HasPrefix(entry.Manager, prefix) }
 		if entry.Operation == metav1.ManagedFieldsOperationUpdate && entry.Subresource == "" &&
 			slices.ContainsFunc([]string{"kubectl", "before-first-apply", "pulumi-kubernetes", "pulumi-resource-kubernetes"}, prefix) {
-			found.Insert(entry.Manager)
+			writers.Insert(entry.Manager)
 		}
 	}
-	return found
-}
-
-// takeOver makes the fields that the create or kubectl wrote this provider's own,
-// so that an update can change and remove them.
-func takeOver(ctx context.Context, r dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	found := writers(live)
-	if len(found) == 0 {
+	if len(writers) == 0 {
 		return live, nil
 	}
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, found, fieldManager)
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(live, writers, fieldManager)
 	if err != nil || patch == nil {
 		return live, err
 	}
@@ -254,7 +236,6 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 		}
 	}
 	markSecret(live, inputs)
-	conceal(inputs, req.Inputs)
 	result := plugin.ReadResult{ID: idOf(live), Inputs: inputs, Outputs: outputsOf(live, inputs)}
 	if rule := kindRules[live.GroupVersionKind().GroupKind()]; len(req.Inputs) > 0 && rule.onRead && !skipsAwait(live) {
 		done, waitingFor, err := rule.ready(ctx, c, live)

@@ -96,12 +96,12 @@ func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, 
 		done, waitingFor, err := ready(ctx, c, live)
 		if err == nil && !done && waitingFor != message {
 			message = waitingFor
-			p.log.Status(ctx, urn, message)
+			p.Log.Status(ctx, urn, message)
 		}
 		return done, err
 	})
 	if message != "" {
-		p.log.Status(ctx, urn, "")
+		p.Log.Status(ctx, urn, "")
 	}
 	switch {
 	case err == nil:
@@ -122,11 +122,11 @@ func (p *Provider) awaitGone(ctx context.Context, r dynamic.ResourceInterface, u
 		}
 		if waitingFor := remaining(live); waitingFor != message {
 			message = waitingFor
-			p.log.Status(ctx, urn, message)
+			p.Log.Status(ctx, urn, message)
 		}
 		return false, nil
 	})
-	p.log.Status(ctx, urn, "")
+	p.Log.Status(ctx, urn, "")
 	if err != nil {
 		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, message)
 	}

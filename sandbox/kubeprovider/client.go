@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,9 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -27,13 +25,8 @@ const (
 	// The API server lists a kind some moments after its definition is
 	// established.
 	kindTimeout = 15 * time.Second
-	// pause keeps a client from flooding an API server that is starting.
-	pause = 500 * time.Millisecond
-	// watchRenewal is the time after which a watch is renewed. The state of an object may depend on time
-	// alone, and a watch may stop silently. The readiness of a Service is a matter of the pods that it
-	// leads to.
-	watchRenewal   = time.Minute
-	serviceRenewal = 2 * time.Second
+	// pause is the time between two looks at an object.
+	pause = 250 * time.Millisecond
 )
 
 // client reaches the API server of one cluster.
@@ -86,14 +79,12 @@ func (c *client) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 
 // awaitKind waits for a kind that the API server does not offer yet.
 func (c *client) awaitKind(ctx context.Context, gvk schema.GroupVersionKind) error {
-	ctx, cancel := context.WithTimeout(ctx, kindTimeout)
-	defer cancel()
-	for {
-		_, err := c.kind(gvk)
-		if !errors.Is(err, errNoKind) || !sleep(ctx, pause) {
-			return err
-		}
-	}
+	var err error
+	_ = wait.PollUntilContextTimeout(ctx, pause, kindTimeout, true, func(context.Context) (bool, error) {
+		_, err = c.kind(gvk)
+		return !errors.Is(err, errNoKind), nil
+	})
+	return err
 }
 
 // bind finds where an object of this kind lives, and gives it the default
@@ -130,79 +121,25 @@ func (c *client) find(ctx context.Context, obj *unstructured.Unstructured) (dyna
 	return r, live, err
 }
 
-// observe calls see with the current object, or nil if it does not exist, and again each time it
-// changes, until see returns true or an error, or ctx ends. It survives watches that expire and API
-// servers that restart. It calls see after each renewal, changed or not.
+// observe calls see with the current object, or nil if it or its kind is gone, until see returns true or
+// an error, or ctx ends. It survives API servers that restart.
 func observe(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, see func(*unstructured.Unstructured) (bool, error)) error {
-	for {
-		done, err := observeOnce(ctx, r, obj, see)
+	err := wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
+		live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		switch {
-		case done:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
+		case apierrors.IsNotFound(err):
+			return see(nil)
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+			return false, err
 		case err != nil:
-			return err
-		}
-		if !sleep(ctx, pause) {
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// observeOnce observes until the watch ends. It returns an error only where
-// trying again cannot help.
-func observeOnce(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, see func(*unstructured.Unstructured) (bool, error)) (bool, error) {
-	seconds := int64(watchRenewal.Seconds())
-	if obj.GetKind() == "Service" {
-		seconds = int64(serviceRenewal.Seconds())
-	}
-	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, obj.GetName()).String()}
-	list, err := r.List(ctx, options)
-	switch {
-	case apierrors.IsNotFound(err):
-		return see(nil) // the kind is gone, and all its objects with it
-	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return false, fmt.Errorf("watching %s: %w", describe(obj), err)
-	case err != nil:
-		return false, nil
-	}
-	var current *unstructured.Unstructured
-	if len(list.Items) > 0 {
-		current = &list.Items[0]
-	}
-	if done, err := see(current); done || err != nil {
-		return done, err
-	}
-	options.ResourceVersion, options.TimeoutSeconds = list.GetResourceVersion(), &seconds
-	watcher, err := r.Watch(ctx, options)
-	if err != nil {
-		return false, nil
-	}
-	defer watcher.Stop()
-	for event := range watcher.ResultChan() {
-		if !slices.Contains([]watch.EventType{watch.Added, watch.Modified, watch.Deleted}, event.Type) {
 			return false, nil
 		}
-		var live *unstructured.Unstructured
-		if event.Type != watch.Deleted {
-			live, _ = event.Object.(*unstructured.Unstructured)
-		}
-		if done, err := see(live); done || err != nil {
-			return done, err
-		}
+		return see(live)
+	})
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
-	return false, nil
-}
-
-// sleep returns false when ctx ends first.
-func sleep(ctx context.Context, duration time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(duration):
-		return true
-	}
+	return err
 }
 
 type urnKey struct{}

@@ -22,29 +22,35 @@ import (
 type config struct {
 	kubeconfig string // the content of a kubeconfig file, YAML or JSON, or its path
 	context    string
-	patchForce bool // updates take fields from other writers
 	upsert     bool // creates take over objects that are there
 }
 
 // clusterIdentifier is the text by which Pulumi tells clusters apart.
 const clusterIdentifier = "clusterIdentifier"
 
-// knownConfig are the settings that the sandbox's provider has. To ignore another one of the official
-// provider might change what happens.
-var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, "enablePatchForce", "upsertExistingObjects", "version", "pluginDownloadURL"}
+// enablePatchForce has updates take fields from other writers.
+const enablePatchForce = "enablePatchForce"
 
-// The engine passes every value of a provider's configuration as a string.
+// knownConfig are the settings that the sandbox's provider has. To ignore another one of the official
+// provider might change what happens. The program always names the cluster and forces its updates.
+var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, enablePatchForce, "upsertExistingObjects", "version", "pluginDownloadURL"}
+
+// The engine passes every value of a provider's configuration as a string, or as a secret one.
 func readConfig(inputs resource.PropertyMap) config {
 	text := func(key resource.PropertyKey) string {
-		if v := inputs[key]; v.IsString() {
-			return v.StringValue()
+		value := inputs[key]
+		if value.IsSecret() {
+			value = value.SecretValue().Element
+		}
+		if value.IsString() {
+			return value.StringValue()
 		}
 		return ""
 	}
 	flag := func(key resource.PropertyKey) bool {
 		return text(key) == "true" || inputs[key].IsBool() && inputs[key].BoolValue()
 	}
-	return config{text("kubeconfig"), text("context"), flag("enablePatchForce"), flag("upsertExistingObjects")}
+	return config{text("kubeconfig"), text("context"), flag("upsertExistingObjects")}
 }
 
 // rest makes the configuration of a client for the cluster.
@@ -92,6 +98,11 @@ func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest)
 			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("the sandbox's Kubernetes provider has no option %s", key)})
 		}
 	}
+	for _, key := range []resource.PropertyKey{clusterIdentifier, enablePatchForce} {
+		if req.News[key].IsNull() {
+			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("%s is required: the sandbox's Kubernetes provider works only with it", key)})
+		}
+	}
 	if req.News["kubeconfig"].IsComputed() {
 		return resp, nil
 	}
@@ -109,35 +120,19 @@ func (p *Provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (
 		return plugin.DiffConfigResponse{Changes: plugin.DiffNone}, nil
 	}
 	resp := plugin.DiffConfigResponse{Changes: plugin.DiffSome, ChangedKeys: diff.ChangedKeys()}
-	if key, other := otherCluster(req.OldInputs, req.NewInputs); other {
-		resp.ReplaceKeys = []resource.PropertyKey{key}
+	if !req.OldInputs[clusterIdentifier].DeepEquals(req.NewInputs[clusterIdentifier]) {
+		resp.ReplaceKeys = []resource.PropertyKey{clusterIdentifier}
 	}
 	return resp, nil
-}
-
-// otherCluster reports whether two configurations belong to different clusters, and returns the key
-// that shows it. The identifiers decide if both have one. A kubeconfig has no identity, so otherCluster
-// compares the server's address. An unknown kubeconfig counts as another cluster's.
-func otherCluster(before, after resource.PropertyMap) (resource.PropertyKey, bool) {
-	if before[clusterIdentifier].IsString() && !after[clusterIdentifier].IsNull() {
-		return clusterIdentifier, after[clusterIdentifier].IsString() && !before[clusterIdentifier].DeepEquals(after[clusterIdentifier])
-	}
-	if after["kubeconfig"].IsComputed() {
-		return "kubeconfig", true
-	}
-	from, err := readConfig(before).rest()
-	to, err2 := readConfig(after).rest()
-	return "kubeconfig", err == nil && err2 == nil && from.Host != to.Host
 }
 
 // Configure prepares the client. The engine does not call it while any value
 // is unknown, as in a preview before the cluster exists.
 func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (plugin.ConfigureResponse, error) {
-	inputs := reveal(req.Inputs)
-	if inputs.ContainsUnknowns() {
+	if req.Inputs.ContainsUnknowns() {
 		return plugin.ConfigureResponse{}, nil
 	}
-	c := readConfig(inputs)
+	c := readConfig(req.Inputs)
 	restConfig, err := c.rest()
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
@@ -145,8 +140,8 @@ func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 	if plugin := restConfig.ExecProvider; plugin != nil {
 		plugin.Command = p.pluginPath(plugin.Command)
 	}
-	restConfig.UserAgent = "persia-sandbox-kubernetes/" + p.version
-	restConfig.WarningHandlerWithContext = warnings{&p.log}
+	restConfig.UserAgent = "persia-sandbox-kubernetes/" + p.Version
+	restConfig.WarningHandlerWithContext = warnings{&p.Log}
 	client, err := newClient(restConfig)
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)

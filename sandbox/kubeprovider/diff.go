@@ -83,7 +83,7 @@ func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err e
 	}
 	obj, err := objectOf(req.NewInputs)
 	if errors.Is(err, errUnknown) {
-		return before, reveal(req.NewInputs), nil
+		return before, req.NewInputs, nil
 	}
 	if err != nil {
 		return nil, nil, err

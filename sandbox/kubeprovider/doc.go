@@ -14,9 +14,9 @@
 //     it by server-side apply instead. A preview of a create is a dry run
 //     and lets that error pass.
 //   - Update is server-side apply to the object that is there; one that is gone is
-//     an error. It takes over what its own create and kubectl wrote. A field of
-//     any other writer is a conflict, and so is one that kubectl scale wrote,
-//     unless enablePatchForce forces it. A preview of an update is a dry run, and fails where it is refused.
+//     an error. It removes what its own create and kubectl wrote, and takes fields from other
+//     writers, since the program sets enablePatchForce. A preview of an update is a dry run, and fails
+//     where it is refused.
 //   - Diff compares the new inputs with the state pruned to the old inputs, both
 //     in the form of Kubernetes' Go types (provider/provider.go, provider/util.go,
 //     clients/unstructured.go). The cluster is not asked: drift shows after a
@@ -32,14 +32,13 @@
 //     until the object is gone; with pulumi.com/skipAwait it does not wait for a
 //     workload or a Job. An object or kind that is gone is deleted.
 //   - data and stringData of a Secret are secrets of Pulumi's in the state.
-//   - A provider whose clusterIdentifier stays is never replaced; without one, a
-//     kubeconfig that is not known yet or that leads to another server replaces
-//     it, and all that it manages.
+//   - Another clusterIdentifier replaces the provider, and all that it manages.
 //
 // # Stricter
 //
 //   - Names are required: nothing is named automatically.
-//   - A kubeconfig is required, of a cluster on this machine.
+//   - A kubeconfig is required, of a cluster on this machine, and so are clusterIdentifier and
+//     enablePatchForce.
 //   - A StatefulSet is not ready before its controller has seen the last change.
 //   - A workload that Kubernetes says has failed is an error at once, not when the
 //     time is up. An object that is being deleted is not waited for.
@@ -47,8 +46,8 @@
 // # Different
 //
 //   - One field manager, pulumi-kubernetes-sandbox, for all objects; the official
-//     provider makes up a name for each. Two resources of one object therefore
-//     never conflict by their managers: create refuses the second.
+//     provider makes up a name for each.
+//   - The provider looks at an object four times a second, and watches none.
 //   - The provider shows the API server's warnings, also about unknown fields.
 //   - The provider waits 15 seconds for a kind that does not exist yet; the official
 //     provider tries a create five times more, pausing longer each time.

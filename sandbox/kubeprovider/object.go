@@ -20,7 +20,7 @@ var errUnknown = errors.New("value is not known yet")
 
 // objectOf makes the object that a resource's inputs describe.
 func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
-	content, err := plain(resource.NewProperty(reveal(inputs)))
+	content, err := plain(resource.NewProperty(inputs))
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// plain turns a revealed property into a JSON value. Nulls are left out of objects: applying one
+// plain turns a property into a JSON value. Nulls are left out of objects: applying one
 // would claim the field.
 func plain(v resource.PropertyValue) (any, error) {
 	switch {
@@ -73,7 +73,7 @@ func plain(v resource.PropertyValue) (any, error) {
 }
 
 // outputsOf makes a resource's outputs: the live object, without the record of
-// who owns which field, secret wherever the inputs are.
+// who owns which field.
 func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap) resource.PropertyMap {
 	live = live.DeepCopy()
 	live.SetManagedFields(nil)
@@ -83,7 +83,6 @@ func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap) res
 		outputs["stringData"] = v
 	}
 	markSecret(live, outputs)
-	conceal(outputs, inputs)
 	return outputs
 }
 
@@ -130,52 +129,6 @@ func idOf(obj *unstructured.Unstructured) resource.ID {
 
 // describe names an object in messages, as in "StatefulSet persia/nn-worker".
 func describe(obj *unstructured.Unstructured) string { return obj.GetKind() + " " + string(idOf(obj)) }
-
-// reveal returns properties without the marks of secrets and outputs. What is
-// not known stays so.
-func reveal(properties resource.PropertyMap) resource.PropertyMap {
-	return revealed(resource.NewProperty(properties)).ObjectValue()
-}
-
-func revealed(v resource.PropertyValue) resource.PropertyValue {
-	switch {
-	case v.IsSecret():
-		return revealed(v.SecretValue().Element)
-	case v.IsOutput() && v.OutputValue().Known:
-		return revealed(v.OutputValue().Element)
-	case v.IsOutput():
-		return resource.MakeComputed(resource.NewProperty(""))
-	case v.IsArray():
-		out := make([]resource.PropertyValue, len(v.ArrayValue()))
-		for i, element := range v.ArrayValue() {
-			out[i] = revealed(element)
-		}
-		return resource.NewProperty(out)
-	case v.IsObject():
-		out := resource.PropertyMap{}
-		for key, value := range v.ObjectValue() {
-			out[key] = revealed(value)
-		}
-		return resource.NewProperty(out)
-	default:
-		return v
-	}
-}
-
-// conceal marks as secret every value that is secret in like. A list that contains a secret becomes
-// one as a whole, because its elements may have moved.
-func conceal(properties, like resource.PropertyMap) {
-	for key, pattern := range like {
-		value, ok := properties[key]
-		switch {
-		case !ok || value.IsSecret():
-		case value.IsObject() && pattern.IsObject():
-			conceal(value.ObjectValue(), pattern.ObjectValue())
-		case pattern.ContainsSecrets():
-			properties[key] = resource.MakeSecret(value)
-		}
-	}
-}
 
 // bookkeeping is the metadata that the API server keeps for itself.
 var bookkeeping = []string{

@@ -2,14 +2,12 @@ package kubeprovider
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/blang/semver"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
@@ -25,12 +23,9 @@ var errCancelled = errors.New("the update was cancelled")
 // one for each provider resource of a stack. Serve it with
 // [provider.ServeEach].
 type Provider struct {
-	plugin.UnimplementedProvider
-
-	version string
+	provider.Base
 	// plugins is the folder of the credential plugins that take precedence over the PATH.
 	plugins string
-	log     provider.Logger
 
 	mu        sync.Mutex
 	config    config
@@ -42,27 +37,17 @@ type Provider struct {
 // New returns a provider that presents itself to the engine with this version. It runs the
 // credential plugins of kubeconfigs from the folder plugins, and others from the PATH.
 func New(version, plugins string) *Provider {
-	p := &Provider{version: version, plugins: plugins}
+	p := &Provider{Base: provider.Base{Name: "kubernetes", Version: version}, plugins: plugins}
 	p.cancelled, p.cancel = context.WithCancel(context.Background())
 	return p
 }
-
-var _ plugin.GrpcProvider = (*Provider)(nil)
-
-// Handshake negotiates the protocol with the engine: secrets are marked in both directions.
-func (p *Provider) Handshake(context.Context, plugin.ProviderHandshakeRequest) (*plugin.ProviderHandshakeResponse, error) {
-	return &plugin.ProviderHandshakeResponse{AcceptSecrets: true}, nil
-}
-
-// Attach directs messages to the engine at address.
-func (p *Provider) Attach(address string) error { return p.log.Attach(address) }
 
 // Close ends everything that is still waiting.
 func (p *Provider) Close() error {
 	p.mu.Lock()
 	p.cancel()
 	p.mu.Unlock()
-	return p.log.Close()
+	return p.Log.Close()
 }
 
 // SignalCancellation ends the operations in progress. Later ones are not
@@ -75,29 +60,13 @@ func (p *Provider) SignalCancellation(context.Context) error {
 	return nil
 }
 
-// GetPluginInfo gives the version of the provider.
-func (p *Provider) GetPluginInfo(context.Context) (plugin.PluginInfo, error) {
-	version, err := semver.ParseTolerant(p.version)
-	if err != nil {
-		return plugin.PluginInfo{}, fmt.Errorf("version %q of the Kubernetes provider: %w", p.version, err)
-	}
-	return plugin.PluginInfo{Version: &version}, nil
-}
-
-// GetSchema gives the name and version of the package. The resources are not
-// listed: this provider takes any kind that the API server knows.
-func (p *Provider) GetSchema(context.Context, plugin.GetSchemaRequest) (plugin.GetSchemaResponse, error) {
-	schema, err := json.Marshal(map[string]string{"name": "kubernetes", "version": p.version})
-	return plugin.GetSchemaResponse{Schema: schema}, err
-}
-
 // Check refuses what this provider could not apply, before anything is.
 func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.CheckResponse, error) {
 	resp := plugin.CheckResponse{Properties: req.News}
 	refuse := func(property resource.PropertyKey, err error) {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: property, Reason: fmt.Sprintf("%v (%s)", err, req.URN)})
 	}
-	inputs := reveal(req.News)
+	inputs := req.News
 	// Patch resources and Helm's carry another kind than the one in their type, or none:
 	// applying them would take over, and later delete, what they only adjust.
 	if kind := inputs["kind"]; !kind.IsString() || !inputs["apiVersion"].IsString() || req.Type.Name() != tokens.TypeName(kind.StringValue()) {
@@ -182,8 +151,7 @@ func located(urn resource.URN, id resource.ID, inputs resource.PropertyMap) (*un
 	obj := &unstructured.Unstructured{Object: map[string]any{}}
 	obj.SetAPIVersion(strings.TrimPrefix(string(urn.Type().Module().Name()), "core/"))
 	obj.SetKind(string(urn.Type().Name()))
-	source := reveal(inputs)
-	if version := source["apiVersion"]; version.IsString() {
+	if version := inputs["apiVersion"]; version.IsString() {
 		obj.SetAPIVersion(version.StringValue())
 	}
 	namespace, name, namespaced := strings.Cut(string(id), "/")
@@ -192,7 +160,7 @@ func located(urn resource.URN, id resource.ID, inputs resource.PropertyMap) (*un
 	}
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
-	if annotations := annotationsOf(source); len(annotations) > 0 {
+	if annotations := annotationsOf(inputs); len(annotations) > 0 {
 		obj.SetAnnotations(annotations)
 	}
 	return obj, nil

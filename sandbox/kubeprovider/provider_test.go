@@ -1,6 +1,7 @@
 package kubeprovider
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,43 +13,34 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func kubeconfigFor(server, token string) resource.PropertyValue {
+func kubeconfigFor(server string) resource.PropertyValue {
 	return resource.NewProperty(`
 apiVersion: v1
 kind: Config
 current-context: c
 contexts: [{name: c, context: {cluster: k, user: u}}]
 clusters: [{name: k, cluster: {server: "` + server + `"}}]
-users: [{name: u, user: {token: "` + token + `"}}]
+users: [{name: u, user: {token: t}}]
 `)
 }
 
 func TestDiffConfig(t *testing.T) {
 	text := resource.NewProperty[string]
 	unknown := resource.MakeComputed(text(""))
-	here, hereAgain, elsewhere := kubeconfigFor("https://127.0.0.1", "a"), kubeconfigFor("https://127.0.0.1", "b"), kubeconfigFor("https://127.0.0.2", "a")
-	of := func(kubeconfig resource.PropertyValue, identifier ...resource.PropertyValue) resource.PropertyMap {
-		inputs := resource.PropertyMap{"kubeconfig": kubeconfig}
-		for _, value := range identifier {
-			inputs[clusterIdentifier] = value
-		}
-		return inputs
+	here, elsewhere := kubeconfigFor("https://127.0.0.1"), kubeconfigFor("https://127.0.0.2")
+	of := func(kubeconfig, identifier resource.PropertyValue) resource.PropertyMap {
+		return resource.PropertyMap{"kubeconfig": kubeconfig, clusterIdentifier: identifier}
 	}
 	for name, test := range map[string]struct {
-		before, after resource.PropertyMap
-		replace       []resource.PropertyKey
+		after   resource.PropertyMap
+		replace []resource.PropertyKey
 	}{
-		"another user of the same server":                            {of(here), of(hereAgain), nil},
-		"another server":                                             {of(here), of(elsewhere), []resource.PropertyKey{"kubeconfig"}},
-		"a kubeconfig that is not known yet":                         {of(here), of(unknown), []resource.PropertyKey{"kubeconfig"}},
-		"a kubeconfig that is not known yet, of the same identifier": {of(here, text("a")), of(unknown, text("a")), nil},
-		"another identifier":                                         {of(here, text("a")), of(here, text("b")), []resource.PropertyKey{clusterIdentifier}},
-		"the same identifier at another server":                      {of(here, text("a")), of(elsewhere, text("a")), nil},
-		"an identifier that is not known yet":                        {of(here, text("a")), of(here, unknown), nil},
-		"an identifier where there was none, at another server":      {of(here), of(elsewhere, text("a")), []resource.PropertyKey{"kubeconfig"}},
+		"another kubeconfig of the same cluster": {of(elsewhere, text("a")), nil},
+		"a kubeconfig that is not known yet":     {of(unknown, text("a")), nil},
+		"another cluster":                        {of(here, text("b")), []resource.PropertyKey{clusterIdentifier}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			diff, err := New("4.30.0", "").DiffConfig(t.Context(), plugin.DiffConfigRequest{OldInputs: test.before, NewInputs: test.after})
+			diff, err := New("4.30.0", "").DiffConfig(t.Context(), plugin.DiffConfigRequest{OldInputs: of(here, text("a")), NewInputs: test.after})
 			require.NoError(t, err)
 			assert.Equal(t, plugin.DiffSome, diff.Changes)
 			assert.Equal(t, test.replace, diff.ReplaceKeys)
@@ -58,24 +50,29 @@ func TestDiffConfig(t *testing.T) {
 
 func TestCheckConfig(t *testing.T) {
 	text := resource.NewProperty[string]
-	kubeconfig := kubeconfigFor("https://127.0.0.1", "a")
+	kubeconfig := kubeconfigFor("https://127.0.0.1")
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, []byte(kubeconfig.StringValue()), 0o600))
+	null := resource.NewNullProperty()
 	for name, test := range map[string]struct {
 		inputs resource.PropertyMap
 		want   string // part of the one failure, empty for none
 	}{
-		"a kubeconfig":                 {resource.PropertyMap{"kubeconfig": kubeconfig}, ""},
+		"a kubeconfig":                 {nil, ""},
 		"the path of one":              {resource.PropertyMap{"kubeconfig": text(path)}, ""},
 		"one that is not known yet":    {resource.PropertyMap{"kubeconfig": resource.MakeComputed(text(""))}, ""},
 		"the path of none":             {resource.PropertyMap{"kubeconfig": text(path + "2")}, "no such file"},
-		"a context that is not there":  {resource.PropertyMap{"kubeconfig": kubeconfig, "context": text("other")}, "other"},
-		"a server elsewhere":           {resource.PropertyMap{"kubeconfig": kubeconfigFor("https://203.0.113.7", "a")}, "outside this machine"},
-		"none":                         {resource.PropertyMap{}, "kubeconfig is required"},
-		"an option that is not served": {resource.PropertyMap{"kubeconfig": kubeconfig, "renderYamlToDirectory": text("out")}, "renderYamlToDirectory"},
+		"a context that is not there":  {resource.PropertyMap{"context": text("other")}, "other"},
+		"a server elsewhere":           {resource.PropertyMap{"kubeconfig": kubeconfigFor("https://203.0.113.7")}, "outside this machine"},
+		"none":                         {resource.PropertyMap{"kubeconfig": null}, "kubeconfig is required"},
+		"no identifier":                {resource.PropertyMap{clusterIdentifier: null}, "clusterIdentifier is required"},
+		"updates without force":        {resource.PropertyMap{enablePatchForce: null}, "enablePatchForce is required"},
+		"an option that is not served": {resource.PropertyMap{"renderYamlToDirectory": text("out")}, "renderYamlToDirectory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp, err := New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: test.inputs})
+			inputs := resource.PropertyMap{"kubeconfig": kubeconfig, clusterIdentifier: text("a"), enablePatchForce: text("true")}
+			maps.Copy(inputs, test.inputs)
+			resp, err := New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: inputs})
 			require.NoError(t, err)
 			assertFailure(t, resp.Failures, test.want)
 		})

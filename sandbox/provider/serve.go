@@ -16,8 +16,8 @@ import (
 // Serve serves p on a port of 127.0.0.1 to every engine that connects, until ctx ends. All connections
 // share p: a provider that keeps what Configure gave it needs [ServeEach], because the engine opens one
 // connection for each provider resource of a stack.
-func Serve(ctx context.Context, p plugin.Provider) (port int, err error) {
-	return serve(ctx, connections{open: func() plugin.Provider { return p }, keep: true})
+func Serve(ctx context.Context, p plugin.GrpcProvider) (port int, err error) {
+	return serve(ctx, connections{open: func() plugin.GrpcProvider { return p }, keep: true})
 }
 
 // ServeEach serves a new provider to each connection. It calls newProvider for it, and closes the
@@ -25,7 +25,7 @@ func Serve(ctx context.Context, p plugin.Provider) (port int, err error) {
 //
 // A stack with two providers of a package, or one whose provider is being replaced, has two
 // connections at once, configured differently.
-func ServeEach(ctx context.Context, newProvider func() plugin.Provider) (port int, err error) {
+func ServeEach(ctx context.Context, newProvider func() plugin.GrpcProvider) (port int, err error) {
 	return serve(ctx, connections{open: newProvider})
 }
 
@@ -47,22 +47,10 @@ func serve(ctx context.Context, c connections) (port int, err error) {
 	return handle.Port, nil
 }
 
-// attachable implements the engine's Attach for any provider, and passes it on to providers that
-// want the engine's address. plugin.Provider lacks the method, and the engine rejects a provider
-// without it.
-type attachable struct{ plugin.Provider }
-
-func (a attachable) Attach(address string) error {
-	if p, ok := a.Provider.(plugin.GrpcProvider); ok {
-		return p.Attach(address)
-	}
-	return nil
-}
-
 // connection is a provider and its gRPC service for one engine. The service lives as long as the
 // connection, because it stores the result of the handshake.
 type connection struct {
-	provider plugin.Provider
+	provider plugin.GrpcProvider
 	service  pulumirpc.ResourceProviderServer
 }
 
@@ -71,7 +59,7 @@ type connectionKey struct{}
 // connections gives each connection its provider. The context of a connection is the parent of the
 // contexts of its calls.
 type connections struct {
-	open func() plugin.Provider
+	open func() plugin.GrpcProvider
 	keep bool // the provider outlives its connections
 }
 
@@ -79,7 +67,7 @@ func (c connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.
 	p := c.open()
 	return context.WithValue(ctx, connectionKey{}, connection{
 		provider: p,
-		service:  detailedDiffServer{plugin.NewProviderServer(attachable{p})},
+		service:  detailedDiffServer{plugin.NewProviderServer(p)},
 	})
 }
 

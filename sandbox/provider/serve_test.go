@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/blang/semver"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
@@ -25,14 +24,12 @@ import (
 
 // fake is a provider whose version counts how many were made before it.
 type fake struct {
-	plugin.UnimplementedProvider
-	number uint64
+	Base
 	closed func()
-	log    *Logger
 }
 
-func (f *fake) GetPluginInfo(context.Context) (plugin.PluginInfo, error) {
-	return plugin.PluginInfo{Version: &semver.Version{Major: f.number}}, nil
+func numbered(number uint64, closed func()) *fake {
+	return &fake{Base{Version: fmt.Sprint(number, ".0.0")}, closed}
 }
 
 func (f *fake) Diff(context.Context, plugin.DiffRequest) (plugin.DiffResponse, error) {
@@ -43,11 +40,6 @@ func (f *fake) Close() error {
 	f.closed()
 	return nil
 }
-
-// attached is a fake that wants the engine's address.
-type attached struct{ fake }
-
-func (a *attached) Attach(address string) error { return a.log.Attach(address) }
 
 func connect(t *testing.T, port int) pulumirpc.ResourceProviderClient {
 	t.Helper()
@@ -69,10 +61,10 @@ func TestServeEachGivesEachConnectionItsProvider(t *testing.T) {
 	var closed sync.WaitGroup
 	var made uint64
 	ctx, end := context.WithCancel(t.Context())
-	port, err := ServeEach(ctx, func() plugin.Provider {
+	port, err := ServeEach(ctx, func() plugin.GrpcProvider {
 		made++
 		closed.Add(1)
-		return &fake{number: made, closed: closed.Done}
+		return numbered(made, closed.Done)
 	})
 	require.NoError(t, err)
 
@@ -86,7 +78,7 @@ func TestServeEachGivesEachConnectionItsProvider(t *testing.T) {
 }
 
 func TestServeSharesOneProviderAndLeavesItOpen(t *testing.T) {
-	port, err := Serve(t.Context(), &fake{number: 7, closed: func() { t.Error("the provider was closed") }})
+	port, err := Serve(t.Context(), numbered(7, func() { t.Error("the provider was closed") }))
 	require.NoError(t, err)
 	assert.Equal(t, "7.0.0", versionOf(t, connect(t, port)))
 	assert.Equal(t, "7.0.0", versionOf(t, connect(t, port)))
@@ -94,7 +86,7 @@ func TestServeSharesOneProviderAndLeavesItOpen(t *testing.T) {
 
 func TestServeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	port, err := Serve(ctx, &fake{})
+	port, err := Serve(ctx, numbered(1, nil))
 	require.NoError(t, err)
 	client := connect(t, port)
 	versionOf(t, client)
@@ -113,13 +105,6 @@ func TestDetailedDiffIsDeclared(t *testing.T) {
 	})
 	require.NoError(t, err)
 	assert.True(t, resp.HasDetailedDiff)
-}
-
-func TestAttachIsAnsweredForAProviderThatDoesNotHaveIt(t *testing.T) {
-	port, err := Serve(t.Context(), &fake{})
-	require.NoError(t, err)
-	_, err = connect(t, port).Attach(t.Context(), &pulumirpc.PluginAttach{Address: "127.0.0.1:1"})
-	assert.NoError(t, err)
 }
 
 // engine records the messages that it is sent.
@@ -145,9 +130,10 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 	go func() { _ = engineServer.Serve(listener) }()
 	defer engineServer.Stop()
 
-	log := &Logger{}
+	p := &fake{}
+	log := &p.Log
 	log.Warn(t.Context(), "urn", "dropped before there is an engine")
-	port, err := Serve(t.Context(), &attached{fake{log: log}})
+	port, err := Serve(t.Context(), p)
 	require.NoError(t, err)
 	_, err = connect(t, port).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
 	require.NoError(t, err)
