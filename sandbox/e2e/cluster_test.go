@@ -245,10 +245,11 @@ func (c cluster) assertEmpty() {
 	volumes, err := c.CoreV1().PersistentVolumes().List(ctx, all)
 	require.NoError(c.t, err)
 	assert.Empty(c.t, names(volumes.Items), "volumes")
-	classes, err := c.StorageV1().StorageClasses().List(ctx, all)
+	own := metav1.ListOptions{LabelSelector: "!" + gke.AddonLabel}
+	classes, err := c.StorageV1().StorageClasses().List(ctx, own)
 	require.NoError(c.t, err)
 	assert.Empty(c.t, names(classes.Items), "storage classes")
-	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, all)
+	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, own)
 	require.NoError(c.t, err)
 	assert.Empty(c.t, names(definitions.Items), "custom resources")
 	namespaces, err := c.CoreV1().Namespaces().List(ctx, all)

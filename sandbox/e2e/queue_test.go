@@ -146,9 +146,6 @@ func TestQueue(t *testing.T) {
 
 	require.NoError(t, s.Destroy(t.Context()))
 	c.assertEmpty()
-	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(t.Context(), metav1.ListOptions{})
-	require.NoError(t, err)
-	assert.Empty(t, names(definitions.Items), "definitions")
 }
 
 // podsOfSet counts the pods of a JobSet.

@@ -1,12 +1,13 @@
 package gcp
 
 import (
+	"encoding/json"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 
 	"github.com/hashicorp/go-cty/cty"
+	ctyjson "github.com/hashicorp/go-cty/cty/json"
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 
 	"persia/sandbox/gcp/google"
@@ -16,6 +17,9 @@ import (
 func (k kind) path(at, field string) string {
 	if path, renamed := k.paths[at+field]; renamed {
 		return path
+	}
+	if field == "effective_labels" {
+		return "labels" // nobody else gives labels to the resources
 	}
 	return camelCase(field)
 }
@@ -114,30 +118,11 @@ func shortened(value any) any {
 	}
 }
 
-// plain returns a value of the SDK as JSON has it. What is null or not known is nil.
-func plain(value cty.Value) any {
-	if !value.IsKnown() || value.IsNull() {
-		return nil
+// plain returns an object of the SDK as JSON has it. What is not known is null.
+func plain(value cty.Value) (object map[string]any, err error) {
+	text, err := ctyjson.Marshal(cty.UnknownAsNull(value), value.Type())
+	if err == nil {
+		err = json.Unmarshal(text, &object)
 	}
-	switch of := value.Type(); {
-	case of == cty.String:
-		return value.AsString()
-	case of == cty.Bool:
-		return value.True()
-	case of == cty.Number:
-		number, _ := new(big.Float).Set(value.AsBigFloat()).Float64()
-		return number
-	case of.IsObjectType() || of.IsMapType():
-		object := map[string]any{}
-		for name, element := range value.AsValueMap() {
-			object[name] = plain(element)
-		}
-		return object
-	default:
-		list := []any{}
-		for _, element := range value.AsValueSlice() {
-			list = append(list, plain(element))
-		}
-		return list
-	}
+	return object, err
 }

@@ -46,9 +46,6 @@ func camelCase(name string) string {
 
 // pulumiName returns the name of a field in Pulumi: camel case, and the plural for a list.
 func pulumiName(in fields, name string) string {
-	if name == "terraform_labels" {
-		return "pulumiLabels"
-	}
 	if isList(in[name]) {
 		if plural := inflector.Pluralize(name); in[plural] == nil {
 			name = plural

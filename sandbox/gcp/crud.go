@@ -36,18 +36,22 @@ func (r *resourceType) install(resource *schema.Resource) {
 }
 
 // request returns the body of a request for a planned resource.
-func (r *resourceType) request(d *schema.ResourceData) google.Body {
-	planned, _ := plain(d.GetRawPlan()).(map[string]any)
-	body := google.Clone(r.expand(r.fields, planned, ""))
+func (r *resourceType) request(d *schema.ResourceData) (google.Body, error) {
+	planned, err := plain(d.GetRawPlan())
+	body := r.expand(r.fields, planned, "")
 	if r.prepare != nil {
 		r.prepare(body)
 	}
-	return body
+	return body, err
 }
 
 func (r *resourceType) create(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
 	id := r.identifier(func(field string) string { return fmt.Sprint(d.Get(field)) })
-	if err := r.api.create(ctx, r.kind.api, id, r.request(d)); err != nil {
+	request, err := r.request(d)
+	if err == nil {
+		err = r.api.create(ctx, r.kind.api, id, request)
+	}
+	if err != nil {
 		return diag.Errorf("Error creating %s: %s", id, err)
 	}
 	d.SetId(id)
@@ -55,7 +59,10 @@ func (r *resourceType) create(ctx context.Context, d *schema.ResourceData, _ any
 }
 
 func (r *resourceType) update(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
-	request := r.request(d)
+	request, err := r.request(d)
+	if err != nil {
+		return diag.FromErr(err)
+	}
 	for _, field := range slices.Sorted(maps.Keys(r.fields)) {
 		if slices.Contains(r.local, field) || !d.HasChange(field) {
 			continue
@@ -110,9 +117,6 @@ func (r *resourceType) read(ctx context.Context, d *schema.ResourceData, _ any) 
 	if err != nil {
 		return diag.FromErr(err)
 	}
-	if r.fields["effective_labels"] != nil {
-		ownLabelsOnly(d, object, body)
-	}
 	for field, value := range object {
 		if err := d.Set(field, value); err != nil {
 			return diag.Errorf("field %s of %s: %s", field, d.Id(), err)
@@ -138,21 +142,6 @@ func (r *resourceType) object(id string, body google.Body) (map[string]any, erro
 		r.finish(object, body, values)
 	}
 	return object, nil
-}
-
-// ownLabelsOnly removes the labels of others before the comparison with the program's.
-func ownLabelsOnly(d *schema.ResourceData, object map[string]any, body google.Body) {
-	all := google.Object(body, "labels")
-	for _, field := range []string{"labels", "terraform_labels"} {
-		own := map[string]any{}
-		for key := range d.Get(field).(map[string]any) {
-			if value, there := all[key]; there {
-				own[key] = value
-			}
-		}
-		object[field] = own
-	}
-	object["effective_labels"] = all
 }
 
 func (r *resourceType) delete(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {

@@ -13,11 +13,11 @@
 // these does not compile with the SDK that the program uses. The schema is the provider's, for
 // the resources and fields that the program sets or Google answers:
 //
-//   - schema.json holds what it says of each field. The functions that suppress differences are not
-//     data, and are written in suppress.go after the provider. The fields of
+//   - schema.json holds what it says of each field. The fields of
 //     google_artifact_registry_repository_iam_member and google_project_service_identity were read
-//     from the provider's source, the rest from the provider.
-//   - validation.json holds what the provider refuses before it asks Google. It was found by giving
+//     from the provider's source, the rest from the provider. Of the functions that suppress differences, a
+//     plan here has the one for links alone, since no answer to the program needs the others.
+//   - restriction, there, is what the provider refuses before it asks Google. It was found by giving
 //     each field of pulumi-gcp 7.38.0 a value that cannot be right, VALUE in the messages.
 //
 // It simulates what the program uses and refuses everything else by name, so that a stack

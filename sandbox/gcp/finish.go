@@ -85,18 +85,6 @@ func preparePool(body google.Body) {
 	}
 }
 
-// prepareSubnetwork turns the log on if the plan says anything of it, and else off.
-func prepareSubnetwork(body google.Body) {
-	google.Set(body, "logConfig.enable", google.Object(body, "logConfig") != nil)
-}
-
-// finishSubnetwork leaves out a log that is off.
-func finishSubnetwork(object, body map[string]any, _ map[string]string) {
-	if !google.Truth(body, "logConfig.enable") {
-		object["log_config"] = nil
-	}
-}
-
 func finishBucket(object, _ map[string]any, id map[string]string) {
 	object["url"] = "gs://" + id["name"]
 }

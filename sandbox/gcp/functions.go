@@ -71,9 +71,6 @@ func (r *resourceType) lookup(name string) (resource.PropertyMap, error) {
 		return nil, fmt.Errorf("1 error occurred:\n\t* %s not found", name)
 	}
 	object, err := r.object(name, body)
-	if err == nil && r.fields["effective_labels"] != nil {
-		object["effective_labels"] = object["labels"]
-	}
 	return toPulumi(unbounded(r.fields), object), err
 }
 

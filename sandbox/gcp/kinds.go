@@ -48,8 +48,6 @@ const (
 	nodePoolKind = "container.nodePool"
 )
 
-var labelFields = []string{"terraform_labels", "effective_labels"}
-
 // kinds are the resources that the program uses, by their Terraform names.
 var kinds = map[string]kind{
 	"google_container_cluster": {
@@ -60,8 +58,6 @@ var kinds = map[string]kind{
 			"cluster_autoscaling":                                        "autoscaling",
 			"cluster_autoscaling.enabled":                                "enableNodeAutoprovisioning",
 			"datapath_provider":                                          "networkConfig.datapathProvider",
-			"default_max_pods_per_node":                                  "defaultMaxPodsConstraint.maxPodsPerNode",
-			"default_snat_status":                                        "networkConfig.defaultSnatStatus",
 			"dns_config":                                                 "networkConfig.dnsConfig",
 			"enable_intranode_visibility":                                "networkConfig.enableIntraNodeVisibility",
 			"enable_l4_ilb_subsetting":                                   "networkConfig.enableL4ilbSubsetting",
@@ -74,8 +70,6 @@ var kinds = map[string]kind{
 			"monitoring_config.enable_components":                        "componentConfig.enableComponents",
 			"monitoring_config.managed_prometheus":                       "managedPrometheusConfig",
 			"node_locations":                                             "locations",
-			"node_pool_defaults.node_config_defaults.logging_variant":    "loggingConfig.variantConfig.variant",
-			"node_version":                                               "currentNodeVersion",
 			"service_external_ips_config":                                "networkConfig.serviceExternalIpsConfig",
 		},
 		local:    []string{"deletion_protection", "remove_default_node_pool", "networking_mode", "node_config"},
@@ -112,13 +106,11 @@ var kinds = map[string]kind{
 		called:   "network",
 	},
 	"google_compute_subnetwork": {
-		token:   "gcp:compute/subnetwork:Subnetwork",
-		api:     "compute.subnetwork",
-		id:      "projects/${project}/regions/${region}/subnetworks/${name}",
-		paths:   map[string]string{"secondary_ip_range": "secondaryIpRanges"},
-		short:   []string{"region"},
-		prepare: prepareSubnetwork,
-		finish:  finishSubnetwork,
+		token: "gcp:compute/subnetwork:Subnetwork",
+		api:   "compute.subnetwork",
+		id:    "projects/${project}/regions/${region}/subnetworks/${name}",
+		paths: map[string]string{"secondary_ip_range": "secondaryIpRanges"},
+		short: []string{"region"},
 	},
 	"google_compute_router": {
 		token: "gcp:compute/router:Router",
@@ -136,7 +128,6 @@ var kinds = map[string]kind{
 		api:      "compute.disk",
 		id:       "projects/${project}/zones/${zone}/disks/${name}",
 		paths:    map[string]string{"size": "sizeGb", "disk_encryption_key.kms_key_self_link": "kmsKeyName"},
-		local:    append([]string{"interface"}, labelFields...),
 		short:    []string{"zone", "type"},
 		finish:   finishDisk,
 		function: "gcp:compute/getDisk:getDisk",
@@ -147,7 +138,6 @@ var kinds = map[string]kind{
 		api:      "compute.regionDisk",
 		id:       "projects/${project}/regions/${region}/disks/${name}",
 		paths:    map[string]string{"size": "sizeGb"},
-		local:    append([]string{"interface"}, labelFields...),
 		short:    []string{"region", "type", "replica_zones"},
 		finish:   finishDisk,
 		function: "gcp:compute/getRegionDisk:getRegionDisk",
@@ -157,7 +147,6 @@ var kinds = map[string]kind{
 		token:    "gcp:filestore/instance:Instance",
 		api:      "file.instance",
 		id:       "projects/${project}/locations/${location}/instances/${name}",
-		local:    labelFields,
 		function: "gcp:filestore/getInstance:getInstance",
 		called:   "Filestore instance",
 	},
@@ -170,7 +159,7 @@ var kinds = map[string]kind{
 			"public_access_prevention":    "iamConfiguration.publicAccessPrevention",
 			"lifecycle_rule":              "lifecycle.rule",
 		},
-		local:  append([]string{"force_destroy"}, labelFields...),
+		local:  []string{"force_destroy"},
 		finish: finishBucket,
 		called: "bucket",
 	},
@@ -184,7 +173,6 @@ var kinds = map[string]kind{
 		token:  "gcp:artifactregistry/repository:Repository",
 		api:    "artifactregistry.repository",
 		id:     "projects/${project}/locations/${location}/repositories/${repository_id}",
-		local:  labelFields,
 		finish: func(object, _ map[string]any, id map[string]string) { object["name"] = id["repository_id"] },
 	},
 	"google_project_service_identity": {

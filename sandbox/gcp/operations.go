@@ -148,7 +148,7 @@ func (a *api) complete(ctx context.Context, op operation) error {
 	err = a.steadily(ctx, func(kubernetes.Interface) error {
 		switch {
 		case op.kind == clusterKind && body == nil:
-			return a.gke.RemoveCluster(ctx)
+			return nil
 		case op.kind == clusterKind:
 			return a.gke.ApplyCluster(ctx, body)
 		case body == nil:

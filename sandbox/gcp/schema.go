@@ -24,6 +24,7 @@ type field struct {
 	Default        any              `json:"default"`
 	MaxItems       int              `json:"maxItems"`
 	ConfigMode     string           `json:"configMode"`
+	Restriction    restriction      `json:"restriction"`
 }
 
 var valueTypes = map[string]schema.ValueType{
@@ -39,36 +40,29 @@ func readSchema() (map[string]*schema.Resource, error) {
 	}
 	converted := map[string]*schema.Resource{}
 	for name, resource := range all {
-		in, err := resource.schemas(name)
-		if err != nil {
-			return nil, err
-		}
-		converted[name] = &schema.Resource{Schema: in, CustomizeDiff: customizeDiff(name, in)}
+		converted[name] = &schema.Resource{Schema: resource.below(), CustomizeDiff: customizeDiffs[name]}
 	}
 	// The file has no functions.
 	converted["google_storage_bucket"].Schema["location"].StateFunc = func(location any) string {
 		return strings.ToUpper(location.(string))
 	}
-	return converted, restrict(converted)
-}
-
-// schemas returns the fields below a field at a path.
-func (f field) schemas(path string) (fields, error) {
-	converted := fields{}
-	for name, field := range f.Fields {
-		s, err := field.schema(path + "." + name)
-		if err != nil {
-			return nil, err
-		}
-		converted[name] = s
-	}
 	return converted, nil
 }
 
-func (f field) schema(path string) (*schema.Schema, error) {
+// below returns the fields below a field.
+func (f field) below() fields {
+	converted := fields{}
+	for name, field := range f.Fields {
+		converted[name] = field.schema(name)
+	}
+	return converted
+}
+
+func (f field) schema(name string) *schema.Schema {
 	converted := &schema.Schema{
 		Type: valueTypes[f.Type], Optional: f.Optional, Computed: f.Computed, Required: f.Required,
 		ForceNew: f.ForceNew, MaxItems: f.MaxItems, Default: f.Default,
+		ConflictsWith: f.Restriction.ConflictsWith, ExactlyOneOf: f.Restriction.ExactlyOneOf,
 	}
 	if number, ok := f.Default.(float64); ok && f.Type == "Int" {
 		converted.Default = int(number)
@@ -77,20 +71,17 @@ func (f field) schema(path string) (*schema.Schema, error) {
 		converted.ConfigMode = schema.SchemaConfigModeAttr
 	}
 	if f.DiffSuppressed {
-		suppress, known := suppression(path)
-		if !known {
-			return nil, fmt.Errorf("schema.json: nothing suppresses differences of %s", path)
-		}
-		converted.DiffSuppressFunc = suppress
+		converted.DiffSuppressFunc = sameLink
 	}
-	if f.Fields != nil {
-		below, err := f.schemas(path)
-		converted.Elem = &schema.Resource{Schema: below}
-		return converted, err
-	}
-	if f.Type == "List" || f.Type == "Set" || f.Type == "Map" {
+	valid := f.Restriction.validation(name)
+	switch {
+	case f.Fields != nil:
+		converted.Elem = &schema.Resource{Schema: f.below()}
+	case f.Type == "List" || f.Type == "Set" || f.Type == "Map":
 		// Only texts are without fields in the file.
-		converted.Elem = &schema.Schema{Type: schema.TypeString}
+		converted.Elem = &schema.Schema{Type: schema.TypeString, ValidateFunc: valid}
+	default:
+		converted.ValidateFunc = valid
 	}
-	return converted, nil
+	return converted
 }

@@ -1,23 +1,16 @@
 package gcp
 
 import (
-	_ "embed"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/validation"
 )
 
-//go:embed validation.json
-var validationJSON []byte
-
-// restriction is the entry of a field in validation.json: what its value must be.
+// restriction is what the value of a field must be.
 type restriction struct {
 	OneOf         []string `json:"oneOf"`
 	ConflictsWith []string `json:"conflictsWith"`
@@ -29,33 +22,6 @@ type restriction struct {
 	Matches string `json:"matches"`
 	Parses  string `json:"parses"`
 	Message string `json:"message"`
-}
-
-// restrict adds the provider's validation to the resources.
-func restrict(resources map[string]*schema.Resource) error {
-	var all map[string]map[string]restriction
-	if err := json.Unmarshal(validationJSON, &all); err != nil {
-		return fmt.Errorf("validation.json: %w", err)
-	}
-	for name, restrictions := range all {
-		for path, r := range restrictions {
-			var s *schema.Schema
-			in, field := resources[name].Schema, ""
-			for _, field = range strings.Split(path, ".") {
-				s = in[field]
-				in = nested(s)
-			}
-			if s == nil {
-				return fmt.Errorf("validation.json: %s.%s is not in the schema", name, path)
-			}
-			s.ConflictsWith, s.ExactlyOneOf = r.ConflictsWith, r.ExactlyOneOf
-			if element, ok := s.Elem.(*schema.Schema); ok {
-				s = element
-			}
-			s.ValidateFunc = r.validation(field)
-		}
-	}
-	return nil
 }
 
 // validation returns the validation of a field in the form in which pulumi-gcp 7.38 writes it, or nil.

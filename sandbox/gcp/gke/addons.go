@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/GoogleCloudPlatform/prometheus-engine/manifests"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +25,14 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
+// AddonLabel is on the objects that GKE puts into a cluster. They stay when the service is turned off or
+// the cluster is deleted: the control plane is the sandbox's.
+const AddonLabel = "addonmanager.kubernetes.io/mode"
+
+func addon(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Labels: map[string]string{AddonLabel: "EnsureExists"}}
+}
+
 // csiDrivers are the drivers of GKE's storage, by the path in a cluster's body that turns one on.
 var csiDrivers = map[string]storagev1.CSIDriver{
 	"addonsConfig.gcsFuseCsiDriverConfig.enabled":           csiDriver(gcp.DriverGCSFuse, false, true),
@@ -31,119 +42,59 @@ var csiDrivers = map[string]storagev1.CSIDriver{
 
 func csiDriver(name string, attach, podInfo bool) storagev1.CSIDriver {
 	return storagev1.CSIDriver{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: addon(name),
 		Spec:       storagev1.CSIDriverSpec{AttachRequired: &attach, PodInfoOnMount: &podInfo},
 	}
 }
 
-// storageClasses are the classes of GKE's disks. The first one answers every claim that names none.
-var storageClasses = []storagev1.StorageClass{
-	storageClass("standard-rwo", storagev1.VolumeBindingWaitForFirstConsumer, map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}),
-	storageClass("premium-rwo", storagev1.VolumeBindingWaitForFirstConsumer, nil),
-	storageClass("standard", storagev1.VolumeBindingImmediate, nil),
+// storageClasses returns the classes of GKE's disks. The first one answers every claim that names none.
+func storageClasses() []storagev1.StorageClass {
+	classes := []storagev1.StorageClass{
+		storageClass("standard-rwo", storagev1.VolumeBindingWaitForFirstConsumer),
+		storageClass("premium-rwo", storagev1.VolumeBindingWaitForFirstConsumer),
+		storageClass("standard", storagev1.VolumeBindingImmediate),
+	}
+	classes[0].Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
+	return classes
 }
 
-func storageClass(name string, mode storagev1.VolumeBindingMode, annotations map[string]string) storagev1.StorageClass {
-	return storagev1.StorageClass{
-		ObjectMeta:        metav1.ObjectMeta{Name: name, Annotations: annotations},
-		Provisioner:       gcp.DriverPersistentDisk,
-		VolumeBindingMode: &mode,
-	}
+func storageClass(name string, mode storagev1.VolumeBindingMode) storagev1.StorageClass {
+	return storagev1.StorageClass{ObjectMeta: addon(name), Provisioner: gcp.DriverPersistentDisk, VolumeBindingMode: &mode}
 }
 
 // ApplyCluster puts into the control plane what GKE puts into a cluster, and returns when the API server
-// serves it. Nothing acts on the kinds of Managed Service for Prometheus. They stay when the service
-// is turned off, with the objects that the program has yet to delete.
+// serves it. It refuses a cluster without one of the drivers, which the program always turns on. Nothing
+// acts on the kinds of Managed Service for Prometheus.
 func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
-	client, err := e.Client()
-	if err != nil {
-		return err
-	}
-	drivers := client.StorageV1().CSIDrivers()
-	for path, driver := range csiDrivers {
-		if google.Truth(body, path) {
-			_, err = drivers.Create(ctx, &driver, metav1.CreateOptions{})
-			err = utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
-		} else {
-			err = utilerrors.FilterOut(drivers.Delete(ctx, driver.Name, metav1.DeleteOptions{}), apierrors.IsNotFound)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, class := range storageClasses {
-		_, err = client.StorageV1().StorageClasses().Create(ctx, &class, metav1.CreateOptions{})
-		if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
-			return err
+	for path := range csiDrivers {
+		if !google.Truth(body, path) {
+			return fmt.Errorf("%s of %s is off, which is not simulated", path, google.Text(body, "name"))
 		}
 	}
 	served, err := customKinds(google.Truth(body, "monitoringConfig.managedPrometheusConfig.enabled"))
 	if err != nil {
 		return err
 	}
-	definitions, err := e.Extensions()
-	if err != nil {
-		return err
-	}
-	for _, definition := range served {
-		_, err := definitions.ApiextensionsV1().CustomResourceDefinitions().Create(ctx, &definition, metav1.CreateOptions{})
-		if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
-			return err
-		}
-	}
-	return e.awaitKinds(ctx, served, isEstablished)
-}
-
-// RemoveCluster takes out again what ApplyCluster put in, and all objects of the kinds: the control
-// plane itself is the sandbox's.
-func (e Engine) RemoveCluster(ctx context.Context) error {
 	client, err := e.Client()
 	if err != nil {
 		return err
 	}
-	for _, driver := range csiDrivers {
-		err := client.StorageV1().CSIDrivers().Delete(ctx, driver.Name, metav1.DeleteOptions{})
-		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
-			return err
-		}
-	}
-	for _, class := range storageClasses {
-		err := client.StorageV1().StorageClasses().Delete(ctx, class.Name, metav1.DeleteOptions{})
-		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
-			return err
-		}
-	}
-	served, err := customKinds(true)
+	extensions, err := e.Extensions()
 	if err != nil {
 		return err
 	}
-	definitions, err := e.Extensions()
+	storage, definitions := client.StorageV1(), extensions.ApiextensionsV1().CustomResourceDefinitions()
+	err = errors.Join(
+		create(ctx, storage.CSIDrivers().Create, slices.Collect(maps.Values(csiDrivers))),
+		create(ctx, storage.StorageClasses().Create, storageClasses()),
+		create(ctx, definitions.Create, served))
 	if err != nil {
 		return err
 	}
-	for _, definition := range served {
-		err := definitions.ApiextensionsV1().CustomResourceDefinitions().Delete(ctx, definition.Name, metav1.DeleteOptions{})
-		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {
-			return err
-		}
-	}
-	return e.awaitKinds(ctx, served, func(live *extensionsv1.CustomResourceDefinition) bool { return live == nil })
-}
-
-// awaitKinds waits until every definition is as it should be, where nil is one that
-// is gone.
-func (e Engine) awaitKinds(ctx context.Context, kinds []extensionsv1.CustomResourceDefinition, done func(*extensionsv1.CustomResourceDefinition) bool) error {
-	client, err := e.Extensions()
-	if err != nil {
-		return err
-	}
-	for _, kind := range kinds {
+	for _, kind := range served {
 		err := wait.PollUntilContextCancel(ctx, 50*time.Millisecond, true, func(ctx context.Context) (bool, error) {
-			live, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(ctx, kind.Name, metav1.GetOptions{})
-			if apierrors.IsNotFound(err) {
-				live, err = nil, nil
-			}
-			return err == nil && done(live), err
+			live, err := definitions.Get(ctx, kind.Name, metav1.GetOptions{})
+			return err == nil && apihelpers.IsCRDConditionTrue(live, extensionsv1.Established), err
 		})
 		if err != nil {
 			return fmt.Errorf("await %s: %w", kind.Name, err)
@@ -152,16 +103,15 @@ func (e Engine) awaitKinds(ctx context.Context, kinds []extensionsv1.CustomResou
 	return nil
 }
 
-func isEstablished(live *extensionsv1.CustomResourceDefinition) bool {
-	if live == nil {
-		return false
-	}
-	for _, condition := range live.Status.Conditions {
-		if condition.Type == extensionsv1.Established {
-			return condition.Status == extensionsv1.ConditionTrue
+// create creates the objects that are not there.
+func create[T any](ctx context.Context, create func(context.Context, *T, metav1.CreateOptions) (*T, error), objects []T) error {
+	for _, object := range objects {
+		_, err := create(ctx, &object, metav1.CreateOptions{})
+		if err := utilerrors.FilterOut(err, apierrors.IsAlreadyExists); err != nil {
+			return err
 		}
 	}
-	return false
+	return nil
 }
 
 // provisioningRequests is the definition of ProvisioningRequests, a file of the Go module
@@ -189,6 +139,7 @@ func customKinds(prometheus bool) ([]extensionsv1.CustomResourceDefinition, erro
 		if err != nil {
 			return nil, fmt.Errorf("kinds of GKE: %w", err)
 		}
+		metav1.SetMetaDataLabel(&definition.ObjectMeta, AddonLabel, "EnsureExists")
 		definitions = append(definitions, definition)
 	}
 	// GKE's webhook refuses several pod sets in the words of the rule (ray-project/ray, issue 57839).

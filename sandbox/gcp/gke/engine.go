@@ -22,8 +22,6 @@ type Engine struct {
 	Machines Machines
 	// Real is the node pool whose node is a real one, or "".
 	Real string
-	// Quotas limit the nodes that creation and upgrades add. The autoscaler and node repair ignore them.
-	Quotas Quotas
 }
 
 // New returns the engine at an API server. config is nil while that does not run.

@@ -3,36 +3,39 @@ package gke
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"persia/sandbox/gcp/google"
 )
 
 // address is reserved for documentation (RFC 5737).
 const address = "198.51.100.10"
 
-// statusOf returns the status of an object with an address.
-func statusOf(ip string) []byte {
-	return fmt.Appendf(nil, `{"status":{"loadBalancer":{"ingress":[{"ip":%q}]}}}`, ip)
-}
-
 // GiveAddresses gives Services of type LoadBalancer and Ingresses their address until ctx ends, as
 // GKE's cloud controller does. Nothing listens at the address.
 func GiveAddresses(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
-	client, err := kubernetes.NewForConfig(config)
+	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return fmt.Errorf("load balancers: %w", err)
 	}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := giveAddresses(ctx, client); err != nil && !apierrors.IsNotFound(err) && ctx.Err() == nil {
+		err := errors.Join(
+			giveAddresses(ctx, client.Resource(corev1.SchemeGroupVersion.WithResource("services"))),
+			giveAddresses(ctx, client.Resource(networkingv1.SchemeGroupVersion.WithResource("ingresses"))))
+		if err != nil && ctx.Err() == nil {
 			logger.Warn("load balancer", "error", err)
 		}
 	}, time.Second)
@@ -40,32 +43,21 @@ func GiveAddresses(ctx context.Context, config *rest.Config, logger *slog.Logger
 }
 
 // giveAddresses writes the status of the objects that wait for an address.
-func giveAddresses(ctx context.Context, client kubernetes.Interface) error {
-	services, err := client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+func giveAddresses(ctx context.Context, client dynamic.NamespaceableResourceInterface) error {
+	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
 	}
-	for _, service := range services.Items {
-		if service.Spec.Type == corev1.ServiceTypeLoadBalancer && len(service.Status.LoadBalancer.Ingress) == 0 {
-			status := statusOf(cmp.Or(service.Spec.LoadBalancerIP, address))
-			_, err := client.CoreV1().Services(service.Namespace).
-				Patch(ctx, service.Name, types.MergePatchType, status, metav1.PatchOptions{}, "status")
-			if err != nil {
-				return err
-			}
+	for _, item := range list.Items {
+		balanced := item.GetKind() == "Ingress" || google.Text(item.Object, "spec.type") == string(corev1.ServiceTypeLoadBalancer)
+		if !balanced || len(google.Objects(item.Object, "status.loadBalancer.ingress")) > 0 {
+			continue
 		}
-	}
-	ingresses, err := client.NetworkingV1().Ingresses(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	for _, ingress := range ingresses.Items {
-		if len(ingress.Status.LoadBalancer.Ingress) == 0 {
-			_, err := client.NetworkingV1().Ingresses(ingress.Namespace).
-				Patch(ctx, ingress.Name, types.MergePatchType, statusOf(address), metav1.PatchOptions{}, "status")
-			if err != nil {
-				return err
-			}
+		ip := cmp.Or(google.Text(item.Object, "spec.loadBalancerIP"), address)
+		status := fmt.Appendf(nil, `{"status":{"loadBalancer":{"ingress":[{"ip":%q}]}}}`, ip)
+		_, err := client.Namespace(item.GetNamespace()).Patch(ctx, item.GetName(), types.MergePatchType, status, metav1.PatchOptions{}, "status")
+		if utilerrors.FilterOut(err, apierrors.IsNotFound) != nil {
+			return err
 		}
 	}
 	return nil

@@ -58,14 +58,14 @@ func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, pr
 	}
 	wanted := pool.wanted(existing)
 	progress(fmt.Sprintf("%d nodes", len(wanted)))
-	if err := e.apply(ctx, client, pool, wanted, existing); err != nil || !isReal {
+	if err := apply(ctx, client, pool, wanted, existing); err != nil || !isReal {
 		return err
 	}
 	return awaitReal(ctx, client, path, progress)
 }
 
 // apply creates, updates and deletes nodes until the existing ones are the wanted ones.
-func (e Engine) apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
+func apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
 	missing := map[string]*corev1.Node{}
 	err := each(ctx, maps.Keys(wanted), func(ctx context.Context, name string) error {
 		if old, exists := existing[name]; exists && !sameNode(old, wanted[name]) {
@@ -82,10 +82,10 @@ func (e Engine) apply(ctx context.Context, client kubernetes.Interface, pool Poo
 		}
 		delete(existing, name)
 	}
-	if err := e.replace(ctx, client, pool, missing, existing); err != nil {
+	if err := replace(ctx, client, pool, missing, existing); err != nil {
 		return err
 	}
-	if err := e.createNodes(ctx, client, missing); err != nil {
+	if err := createNodes(ctx, client, missing); err != nil {
 		return err
 	}
 	return deleteNodes(ctx, client, maps.Keys(existing))

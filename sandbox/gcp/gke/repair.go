@@ -10,13 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/cache"
 )
 
-// repairDelay is how long a lost node is away. GKE takes minutes.
+// repairDelay is the time between two looks for lost nodes. GKE takes minutes.
 const repairDelay = time.Second
 
 // Repair replaces lost nodes of pools with a fixed number of nodes, until ctx ends, as Google's
@@ -26,35 +24,12 @@ func Repair(ctx context.Context, config *rest.Config, logger *slog.Logger) error
 	if err != nil {
 		return fmt.Errorf("repair of node pools: %w", err)
 	}
-	lost := make(chan struct{}, 1)
-	notify := func(any) {
-		select {
-		case lost <- struct{}{}:
-		default:
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		if err := repairPools(ctx, client, logger); err != nil && ctx.Err() == nil {
+			logger.Error("repair of node pools: trying again", "error", err)
 		}
-	}
-	notify(nil) // for changes before the watch
-	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
-		informers.WithTweakListOptions(func(options *metav1.ListOptions) { options.LabelSelector = clusterLabel }))
-	defer factory.Shutdown()
-	if _, err := factory.Core().V1().Nodes().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: notify}); err != nil {
-		return fmt.Errorf("repair of node pools: %w", err)
-	}
-	factory.Start(ctx.Done())
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-lost:
-		}
-		_ = wait.PollUntilContextCancel(ctx, repairDelay, false, func(ctx context.Context) (bool, error) {
-			err := repairPools(ctx, client, logger)
-			if err != nil && ctx.Err() == nil {
-				logger.Error("repair of node pools: trying again", "error", err)
-			}
-			return err == nil, nil
-		})
-	}
+	}, repairDelay)
+	return nil
 }
 
 // repairPools gives the pools the nodes that they lack now.

@@ -102,7 +102,6 @@ func TestRefusals(t *testing.T) {
 	member := func(of string) func(*Cloud) error {
 		return create("iam.member", "b/data/roles/r/member", Body{"member": of})
 	}
-	on := Body{"enabled": true}
 	pod := "principal://iam.googleapis.com/projects/" + ProjectNumber + "/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/persia/sa/job"
 	agent := "serviceAccount:service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com"
 	for name, c := range map[string]struct {
@@ -131,12 +130,6 @@ func TestRefusals(t *testing.T) {
 		"a pool without its cluster":         {remove("container.cluster", cluster), pool(Body{"machineType": "n2-standard-8"}), "The resource '" + cluster + "' was not found"},
 		"a smaller disk":                     {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 50.0), "New disk size must be larger than current size"},
 		"a larger disk":                      {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 150.0), ""},
-		"gVNIC":                              {nil, pool(Body{"machineType": "n2-standard-8", "gvnic": on}), ""},
-		"gVNIC on Ubuntu":                    {nil, pool(Body{"machineType": "n2-standard-8", "imageType": "UBUNTU_CONTAINERD", "gvnic": on}), "gVNIC is not supported with image type UBUNTU_CONTAINERD"},
-		"gVNIC on M2":                        {nil, pool(Body{"machineType": "m2-ultramem-416", "gvnic": on}), "gVNIC is not supported with machine type m2-ultramem-416"},
-		"gVNIC on M3":                        {nil, pool(Body{"machineType": "m3-ultramem-32", "gvnic": on}), ""},
-		"image streaming on Ubuntu":          {nil, pool(Body{"machineType": "n2-standard-8", "imageType": "ubuntu_containerd", "gcfsConfig": on}), "Image streaming is not supported"},
-		"a disk of another series":           {nil, pool(Body{"machineType": "c3-standard-44", "diskType": "pd-standard"}), "pd-standard disk type cannot be used by c3-standard-44"},
 		"an account that does not exist":     {nil, member(agent), "Service account service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com does not exist"},
 		"an account that was asked for":      {create("serviceusage.identity", "projects/p/services/file", Body{"service": "file.googleapis.com"}), member(agent), ""},
 		"a service without an account":       {nil, create("serviceusage.identity", "projects/p/services/s", Body{"service": "s"}), "Service s has no identity"},

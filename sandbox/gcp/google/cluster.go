@@ -74,10 +74,6 @@ func clusterNetwork(c *Cloud, name string, body, old Body) error {
 	}
 	called := Text(body, "networkConfig.subnetwork")
 	body["network"], body["subnetwork"] = Segment(Text(body, "networkConfig.network")), Segment(called)
-	// Never recorded†: an answer that leaves it out would replace the cluster.
-	if Text(body, "networkConfig.datapathProvider") == "LEGACY_DATAPATH" {
-		remove(body, "networkConfig.datapathProvider")
-	}
 	subnetwork, err := c.read("compute.subnetwork", called)
 	if err != nil {
 		return err
@@ -117,12 +113,6 @@ func clusterEndpoints(body Body) {
 		endpoint = addresses["privateEndpoint"]
 	}
 	fill(body, "endpoint", endpoint)
-	if asked := Object(body, "masterAuthorizedNetworksConfig"); !has(asked, "enabled") && !has(asked, "cidrBlocks") {
-		body["masterAuthorizedNetworksConfig"] = Body{"gcpPublicCidrsAccessEnabled": true}
-		if Truth(addresses, "enablePrivateNodes") {
-			body["masterAuthorizedNetworksConfig"] = Body{"privateEndpointEnforcementEnabled": true}
-		}
-	}
 }
 
 // clusterEncryption renames the state ENCRYPTED of a request, as GKE does, to the name of the newer
@@ -158,9 +148,7 @@ func clusterMonitoring(body Body) {
 	fill(body, "monitoringConfig.managedPrometheusConfig", Body{})
 }
 
-// clusterMaintenance says how long a daily window is. The widest scope of an
-// exclusion is the enumeration's first value, which is left out. A window with
-// nothing in it is dropped.
+// clusterMaintenance says how long a daily window is. A window with nothing in it is dropped.
 func clusterMaintenance(body Body) {
 	window := Object(body, "maintenancePolicy.window")
 	if len(window) == 0 {
@@ -168,11 +156,6 @@ func clusterMaintenance(body Body) {
 	}
 	if has(window, "dailyMaintenanceWindow") {
 		Set(window, "dailyMaintenanceWindow.duration", "PT4H0M0S")
-	}
-	for _, exclusion := range Object(window, "maintenanceExclusions") {
-		if exclusion := exclusion.(Body); Text(exclusion, "maintenanceExclusionOptions.scope") == "NO_UPGRADES" {
-			exclusion["maintenanceExclusionOptions"] = Body{}
-		}
 	}
 	fill(body, "maintenancePolicy.resourceVersion", hash(Text(body, "selfLink")))
 }

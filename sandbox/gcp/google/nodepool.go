@@ -2,7 +2,6 @@ package google
 
 import (
 	"math/bits"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -13,9 +12,6 @@ import (
 func poolDefaults(request Body) Body {
 	body := serverSet("container.nodePool.autoscalingAndTaint")
 	remove(body, "autoscaling", "instanceGroupUrls", "locations", "version", "config.bootDisk")
-	if series(Text(request, "config.machineType")) == "n4" {
-		Set(body, "config.diskType", "hyperdisk-balanced")
-	}
 	if Number(request, "config.ephemeralStorageLocalSsdConfig.localSsdCount") > 0 {
 		const pulls = "config.kubeletConfig.maxParallelImagePulls"
 		Set(body, pulls, at[any](recorded("container.nodePool.localSsd"), pulls))
@@ -28,9 +24,6 @@ func poolDefaults(request Body) Body {
 const GPUTaints = "config.gpuTaints"
 
 func completePool(c *Cloud, name string, body, old Body) error {
-	if err := checkMachine(Object(body, "config")); err != nil {
-		return err
-	}
 	cluster, err := c.read("container.cluster", ClusterOf(name, nil))
 	if err != nil {
 		return err
@@ -142,47 +135,4 @@ func poolConfig(cluster, config Body) {
 			delete(config, feature)
 		}
 	}
-}
-
-// checkMachine refuses machines that Compute Engine does not make†.
-func checkMachine(config Body) error {
-	machine, disk, image := Text(config, "machineType"), Text(config, "diskType"), Text(config, "imageType")
-	cos := strings.HasPrefix(strings.ToUpper(image), "COS")
-	family := series(machine)
-	gvnic := Truth(config, "gvnic.enabled")
-	switch refuses := func(prefix string) bool { return strings.HasPrefix(disk, prefix) }; {
-	case slices.ContainsFunc(refusedDisks[family], refuses):
-		return refuse(400, "badRequest", "%s disk type cannot be used by %s machine type.", disk, machine)
-	case Truth(config, "gcfsConfig.enabled") && !cos:
-		return refuse(400, "badRequest", "Image streaming is not supported with image type %s.", image)
-	case gvnic && !cos:
-		return refuse(400, "badRequest", "gVNIC is not supported with image type %s.", image)
-	case gvnic && (family == "m1" || family == "m2"):
-		return refuse(400, "badRequest", "gVNIC is not supported with machine type %s.", machine)
-	}
-	return nil
-}
-
-// refusedDisks are the types of disk, by their beginnings, that machines of a
-// series cannot have, after Google's documentation†.
-var refusedDisks = map[string][]string{
-	"a3":  {"pd-standard"},
-	"c3":  {"pd-standard", "hyperdisk-throughput"},
-	"c3d": {"pd-standard"},
-	"g2":  {"pd-standard"},
-	"h3":  {"pd-standard", "pd-ssd"},
-	"a4":  {"pd-"},
-	"c4":  {"pd-"},
-	"c4a": {"pd-"},
-	"c4d": {"pd-"},
-	"n4":  {"pd-"},
-	"m4":  {"pd-"},
-	"x4":  {"pd-"},
-	"g4":  {"pd-"},
-	"h4d": {"pd-"},
-}
-
-func series(machineType string) string {
-	family, _, _ := strings.Cut(machineType, "-")
-	return family
 }

@@ -70,6 +70,7 @@ var replays = map[string]struct {
 var differs = map[string]string{
 	"controlPlaneEndpointsConfig":    "the provider's 7.38 cannot send or read it",
 	"selfLink":                       "the program has no zonal clusters",
+	"masterAuthorizedNetworksConfig": "the program always sends it",
 	"config.nodeImageConfig":         "the name of an image, in pools since June 2026",
 	"version":                        "the cluster's, which the recording does not have",
 	"networkConfig.podIpv4CidrBlock": "rewritten in the recording",
