@@ -35,6 +35,14 @@ persia:storage:
   - name: shared
     size: 1Ti
     filestore: {instance: shared, share: vol1, location: us-central1-a, create: {tier: ZONAL}}
+  - name: table
+    size: 100Gi
+    accessModes: [ReadWriteOnce]
+    persistentDisk: {disk: table, zones: [us-central1-a], create: {}}
+  - name: regional
+    size: 200Gi
+    accessModes: [ReadWriteOnce]
+    persistentDisk: {disk: regional, zones: [us-central1-a, us-central1-b], create: {type: pd-ssd}}
 persia:nats:
   size: 3
   resources: {limits: {cpu: 500m, memory: 2Gi}}
@@ -167,126 +175,108 @@ func poolStackOf(t *testing.T, settings ...values) values {
 	return file
 }
 
-// summary returns the operations of the last up and the kinds that they change, sorted.
-func (e *engine) summary() string {
-	var all []string
-	for _, s := range e.steps {
-		all = append(all, s.operation+" "+s.kind)
-	}
-	slices.Sort(all)
-	return strings.Join(slices.Compact(all), ", ")
+// edited makes an edit of a stack that is up, and holds what every edit must hold: the effects that the
+// program announces are what becomes of the nodes and the jobs, and the stack is as its file says then.
+func (e *engine) edited(t *testing.T, file values) outcome {
+	t.Helper()
+	before := e.nodes()
+	e.up(file)
+	assertHappened(t, e)
+	assertNodes(t, e, before)
+	assert.Equal(t, e.saidToRestart(t), e.restarted(t))
+	assert.Equal(t, e.restartedOfPEDL(), e.saidToRestartOfPEDL())
+	done := outcome{e.summary(), e.effects(), e.restarted(t)}
+	assertSettled(t, e, file)
+	return done
 }
 
-// TestEditsOfTheCluster edits each setting of the cluster of a whole stack, one after another. The
-// provider updates in place what Google Cloud updates in place, GKE accepts the updates, and the next up
-// finds nothing to do. To replace the cluster, the stack file must permit it while a job runs there.
-func TestEditsOfTheCluster(t *testing.T) {
-	const everything = "replace Cluster"
+// outcome is what an edit did: the summary of its steps, the announced effects, and what it restarted.
+type outcome struct {
+	summary  string
+	effects  []string
+	restarts []string
+}
+
+// TestEditsOfTheStack edits the settings of a whole stack, one after another. The provider updates in
+// place what Google Cloud updates in place, and GKE accepts the updates.
+func TestEditsOfTheStack(t *testing.T) {
 	exclusion := values{"name": "run", "start": "2026-12-01T00:00:00Z", "end": "2026-12-20T00:00:00Z"}
 	e, file := newStack(t, "../.."), editable(t)
-	e.up(configuration(t, file))
+	e.up(file)
 	for _, c := range []struct {
-		path  string
-		value any
+		key, path string
+		value     any
 		// want is the summary of the steps, or refused.
 		want string
 	}{
-		{"releaseChannel", "STABLE", "update Cluster"},
-		{"deletionProtection", true, "update Cluster"},
-		{"deletionProtection", false, "update Cluster"},
-		{"maintenance.startTime", "05:00", "update Cluster"},
-		{"maintenance.exclusions", []any{exclusion}, "update Cluster"},
-		{"maintenance.exclusions", []any{}, "update Cluster"},
-		{"privateEndpoint", true, "update Cluster"},
-		{"authorizedNetworks", []any{values{"name": "office", "cidr": "203.0.113.0/24"}}, "update Cluster"},
-		{"authorizedNetworks", []any{}, "update Cluster"},
-		{"logging.components", []any{"SYSTEM_COMPONENTS"}, "update Cluster"},
-		{"monitoring.components", []any{"SYSTEM_COMPONENTS"}, "update Cluster"},
-		{"monitoring.managedPrometheus", false, "delete PodMonitoring, update Cluster"},
-		{"zones", []any{"us-central1-a", "us-central1-b"}, "update Cluster, update NodePool"},
-		{"systemPool.machineType", "e2-standard-8", "update NodePool"},
-		{"systemPool.nodes", 4, "update NodePool"},
-		{"encryption.secrets", keyRing + "secrets", "create CryptoKeyIAMMember, update Cluster"},
-		{"encryption.bootDisks", keyRing + "disks", "create CryptoKeyIAMMember, replace NodePool"},
-		{"imageStreaming", false, "replace NodePool"},
-		{"network.nodes", "10.8.0.0/20", "refused"},
-		{"network.nodes", "10.0.0.0/21", "refused"},
-		{"network.nodes", "10.0.0.0/19", "update Subnetwork"},
-		{"network.nodes", "10.0.0.0/20", "refused"},
-		{"network.pods", "10.64.0.0/13", "refused"},
-		{"network.pods", "10.64.0.0/14", ""}, // the default
-		{"network.services", "10.2.0.0/20", "refused"},
-		{"network.controlPlane", "172.16.1.0/28", everything},
+		{"cluster", "releaseChannel", "STABLE", "update Cluster"},
+		{"cluster", "deletionProtection", true, "update Cluster"},
+		{"cluster", "deletionProtection", false, "update Cluster"},
+		{"cluster", "maintenance.startTime", "05:00", "update Cluster"},
+		{"cluster", "maintenance.exclusions", []any{exclusion}, "update Cluster"},
+		{"cluster", "maintenance.exclusions", []any{}, "update Cluster"},
+		{"cluster", "privateEndpoint", true, "update Cluster"},
+		{"cluster", "authorizedNetworks", []any{values{"name": "office", "cidr": "203.0.113.0/24"}}, "update Cluster"},
+		{"cluster", "authorizedNetworks", []any{}, "update Cluster"},
+		{"cluster", "logging.components", []any{}, "update Cluster"},
+		{"cluster", "monitoring.components", []any{"SYSTEM_COMPONENTS"}, "update Cluster"},
+		{"cluster", "monitoring.managedPrometheus", false, "delete PodMonitoring, update Cluster"},
+		{"cluster", "monitoring.components", []any{}, "update Cluster"},
+		{"cluster", "zones", []any{"us-central1-a", "us-central1-b"}, "update Cluster, update NodePool"},
+		{"cluster", "systemPool.machineType", "e2-standard-8", "update NodePool"},
+		{"cluster", "systemPool.nodes", 4, "update NodePool"},
+		{"cluster", "encryption.secrets", keyRing + "secrets", "create CryptoKeyIAMMember, update Cluster"},
+		{"cluster", "encryption.secrets", "", "delete Keys, keep CryptoKeyIAMMember, update Cluster"},
+		{"cluster", "encryption.bootDisks", keyRing + "disks", "create CryptoKeyIAMMember, replace NodePool"},
+		{"cluster", "imageStreaming", false, "replace NodePool"},
+		{"cluster", "network.nodes", "10.8.0.0/20", "refused"},
+		{"cluster", "network.nodes", "10.0.0.0/21", "refused"},
+		{"cluster", "network.nodes", "10.0.0.0/19", "update Subnetwork"},
+		{"cluster", "network.nodes", "10.0.0.0/20", "refused"},
+		{"cluster", "network.pods", "10.64.0.0/13", "refused"},
+		{"cluster", "network.pods", "10.64.0.0/14", ""}, // the default
+		{"cluster", "network.services", "10.2.0.0/20", "refused"},
+		{"storage", "0.gcsFuse.create.versioning", true, "update Bucket"},
+		{"storage", "1.size", "2Ti", "update Instance, update PersistentVolume"},
+		{"storage", "2.size", "200Gi", "update Disk, update PersistentVolume"},
+		{"storage", "2.size", "100Gi", "refused"},
+		{"storage", "3.size", "300Gi", "update PersistentVolume, update RegionDisk"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			e, edited := e, maps.Clone(file)
-			if c.want == everything {
-				e, edited = newStack(t, "../.."), editable(t)
-				e.up(configuration(t, edited))
-			}
-			set("persia:cluster", c.path, c.value)(edited)
+			edit := maps.Clone(file)
+			set("persia:"+c.key, c.path, c.value)(edit)
 			if c.want == "refused" {
-				assert.ErrorContains(t, e.tryUp(configuration(t, edited)), "persia:cluster."+c.path+": Invalid value")
+				assert.ErrorContains(t, e.tryUp(edit), ": Invalid value")
 				assert.Empty(t, e.steps)
 				return
 			}
-			if c.want == everything {
-				assert.ErrorContains(t, e.tryUp(configuration(t, edited)), "persia:cluster.replace: persia to end them")
-				assert.Empty(t, e.steps)
-				set("persia:cluster", "replace", "persia")(edited)
-			} else {
-				file = edited
-			}
-			nodes := e.nodes()
-			e.up(configuration(t, edited))
-			if c.want == everything {
-				assert.Contains(t, e.effects()[0], "this deletes the cluster persia with everything in it")
-				assert.Contains(t, e.effects()[1], "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one")
-				assertEverythingReplaced(t, e)
-			} else {
-				assert.Equal(t, c.want, e.summary())
-			}
-			assertNodes(t, e, nodes)
-			e.up(configuration(t, edited))
-			assert.Empty(t, e.steps, "a second up")
-			assert.Empty(t, e.refresh(), "drift")
+			file = edit
+			assert.Equal(t, c.want, e.edited(t, file).summary)
 		})
 	}
 }
 
-// assertEverythingReplaced holds that the pools and every object in the cluster are replaced with it.
-func assertEverythingReplaced(t *testing.T, e *engine) {
-	t.Helper()
-	replaced := map[string]bool{}
-	for _, s := range e.steps {
-		replaced[s.kind+" "+s.name] = s.operation == "replace" || s.operation == "create"
-	}
-	assert.True(t, replaced["Cluster persia"])
-	for urn := range e.state {
-		assert.True(t, urn.Type().Name() != "NodePool" || replaced["NodePool "+urn.Name()], "%s stays", urn)
-	}
-	for urn := range e.objects {
-		assert.True(t, urn.Type().Package() != "kubernetes" || replaced[string(urn.Type().Name())+" "+urn.Name()], "%s stays", urn)
-	}
-}
-
 // TestEditsOfPools edits each setting of a node pool. Google Cloud applies the change as the field's tag
-// change says, the program says what becomes of the nodes, and the next up finds nothing to do.
+// change says, and the program says what becomes of the nodes.
 func TestEditsOfPools(t *testing.T) {
 	edits := poolEdits()
 	edits["fewer nodes"] = edit{values{"nodes": 3}, values{"nodes": 1}}
 	edits["a zone less"] = edit{values{"zones": []any{"us-central1-a", "us-central1-b"}}, values{"zones": []any{"us-central1-a"}}}
 	edits["the last label"] = edit{values{"labels": values{"team": "ads"}}, values{"labels": values{}}}
 	edits["the last taint"] = edit{values{"taints": []any{values{"key": "a", "value": "b", "effect": "NoSchedule"}}}, values{"taints": []any{}}}
+	edits["one more, two less"] = edit{values{"nodes": 5, "upgrade": values{"maxSurge": 1, "maxUnavailable": 2}}, values{"machineType": "n2-standard-16"}}
+	edits["one less"] = edit{values{"nodes": 5, "upgrade": values{"maxSurge": 0, "maxUnavailable": 1}}, values{"machineType": "n2-standard-16"}}
 	// The text of the program by the name of the edit. Other edits have none.
 	rounds := "GKE drains and recreates the nodes of the pool workers, 1 at once. This takes 2 rounds, about 20m if a round takes 10m"
 	says := map[string]string{
-		"MachineType": "persia:nodePools[0].machineType was n2-standard-8 and is now n2-standard-16: " + rounds,
-		"Disk":        "persia:nodePools[0].disk.type was pd-balanced and is now pd-ssd, persia:nodePools[0].disk.sizeGb was 100 and is now 200: " + rounds,
-		"Zones":       "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-a",
-		"a zone less": "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-b",
-		"fewer nodes": "persia:nodePools[0]: GKE deletes nodes of the pool workers: 2 of 3 in us-central1-a, which it chooses",
-		"FastSocket":  "persia:nodePools[0].fastSocket was not set and is now true: " + rounds,
+		"MachineType":        "persia:nodePools[0].machineType was n2-standard-8 and is now n2-standard-16: " + rounds,
+		"Disk":               "persia:nodePools[0].disk.type was pd-balanced and is now pd-ssd, persia:nodePools[0].disk.sizeGb was 100 and is now 200: " + rounds,
+		"Zones":              "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-a",
+		"a zone less":        "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-b",
+		"fewer nodes":        "persia:nodePools[0]: GKE deletes nodes of the pool workers: 2 of 3 in us-central1-a, which it chooses",
+		"FastSocket":         "persia:nodePools[0].fastSocket was not set and is now true: " + rounds,
+		"one more, two less": "3 at once. This takes 2 rounds",
+		"one less":           "1 at once. This takes 5 rounds",
 	}
 	tags := map[string]string{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
@@ -296,74 +286,67 @@ func TestEditsOfPools(t *testing.T) {
 	for name, c := range edits {
 		t.Run(name, func(t *testing.T) {
 			e := newStack(t, "../..")
-			e.up(configuration(t, poolStackOf(t, c.before)))
+			e.up(poolStackOf(t, c.before))
 			assert.Empty(t, e.effects(), "a new stack")
-			nodes := e.nodes()
-			edited := configuration(t, poolStackOf(t, c.before, c.after))
-			e.up(edited)
-			said := strings.Join(e.effects(), "\n")
+			done := e.edited(t, poolStackOf(t, c.before, c.after))
+			said := strings.Join(done.effects, "\n")
 			switch tag := tags[name]; {
 			case name == "Name":
-				assert.Equal(t, "create NodePool, delete NodePool", e.summary())
+				assert.Equal(t, "create NodePool, delete NodePool", done.summary)
 				assert.Contains(t, said, "persia:nodePools: the pool workers is no longer in the stack file. GKE deletes its nodes")
 			case tag == "none":
-				assert.Empty(t, e.steps)
+				assert.Empty(t, done.summary)
 			case tag == "replace":
-				assert.Equal(t, "replace NodePool", e.summary())
+				assert.Equal(t, "replace NodePool", done.summary)
 				assert.Contains(t, said, "Google Cloud deletes all nodes of the pool workers")
 			default:
-				assert.Equal(t, "update NodePool", e.summary())
+				assert.Equal(t, "update NodePool", done.summary)
 				assert.Contains(t, said, says[name])
 				assert.Equal(t, says[name] == "", said == "", said)
 			}
-			assertNodes(t, e, nodes)
-			e.up(edited)
-			assert.Empty(t, e.steps, "a second up")
 		})
 	}
 }
 
-// TestEditsOfJobs edits settings of a running job of a whole stack, one after another. A pod restarts if
-// its template changes, and the program says so.
-func TestEditsOfJobs(t *testing.T) {
-	all := []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}
-	one := []string{"criteo-dataloader"}
-	env := func(name string) []any { return []any{values{"name": name, "value": "set"}} }
-	scratch := both(ofJob("volumes", []any{values{"name": "scratch", "emptyDir": values{}}}),
-		ofJob("dataloader.volumeMounts", []any{values{"name": "scratch", "mountPath": "/scratch"}}))
-	e, file := newStack(t, "../.."), editable(t)
-	e.up(configuration(t, file))
-	for _, c := range []struct {
-		name string
-		edit func(values)
-		want []string
+// TestReplacedCluster: the program refuses to replace the cluster while a job runs there, whatever creates
+// its pods. If the stack file permits it, the pools and every object in the cluster are replaced with it,
+// and the job restarts.
+func TestReplacedCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		before   func(values)
+		restarts []string
 	}{
-		{"env", ofJob("env", env("OF_THE_JOB")), all},
-		{"persiaEnv", ofJob("persiaEnv.PERSIA_GLOBAL_CONFIG", "/workspace/other.yml"), all},
-		{"the entry script of a role", ofJob("persiaEnv.PERSIA_DATALOADER_ENTRY", "/workspace/other.py"), one},
-		{"logLevel", ofJob("logLevel", "debug"), all},
-		{"mounts", ofJob("mounts", []any{values{"volume": "checkpoints", "mountPath": "/data"}}), all},
-		{"volumes", scratch, one},
-		{"env of a role", ofJob("dataloader.env", env("OF_THE_ROLE")), one},
-		{"mounts of a role", ofJob("dataloader.mounts", []any{values{"volume": "shared", "mountPath": "/shared"}}), one},
-		{"resources of a role", ofJob("dataloader.resources.limits.memory", "5Gi"), one},
-		{"nodePool of a role", ofJob("dataloader.nodePool", "training"), one},
-		{"image of a role", ofJob("dataloader.image", "example.com/training/criteo@sha256:"+strings.Repeat("a", 64)), one},
-		{"replicas of a role", ofJob("dataloader.replicas", 5), []string{"criteo-dataloader", "criteo-nn-worker"}},
-		{"runId", ofJob("runId", "second"), all},
-		{"size of a volume", set("persia:storage", "0.size", "2Ti"), nil},
-		{"autoscaling", set("persia:nodePools", "0", values{
-			"name": "workers", "machineType": "n2-standard-32", "autoscaling": values{"minNodes": 4, "maxNodes": 6},
-		}), nil},
+		"StatefulSets":          {func(values) {}, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}},
+		"a JobSet":              {ofJob("engine", "jobset"), []string{"criteo"}},
+		"a job of the operator": {byOperator, []string{"criteo"}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			c.edit(file)
-			e.up(configuration(t, file))
-			assert.NotEmpty(t, e.steps)
-			assert.Equal(t, c.want, e.restarted(t))
-			assert.Equal(t, c.want, e.saidToRestart(t))
+		t.Run(name, func(t *testing.T) {
+			e, file := newStack(t, "../.."), editable(t)
+			c.before(file)
+			e.up(file)
+			set("persia:cluster", "network.controlPlane", "172.16.1.0/28")(file)
+			assert.ErrorContains(t, e.tryUp(file), "where the jobs that run are: criteo. Restore the value")
+			assert.Empty(t, e.steps)
+			set("persia:cluster", "replace", "persia")(file)
+			before := e.nodes()
+			e.up(file)
+			assertNodes(t, e, before)
+			assert.Equal(t, c.restarts, e.restarted(t))
+			said := strings.Join(e.effects(), "\n")
+			assert.Contains(t, said, "this deletes the cluster persia with everything in it")
+			assert.Contains(t, said, "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one")
+			replaced := map[string]bool{}
+			for _, s := range e.steps {
+				replaced[s.kind+" "+s.name] = s.operation == "replace" || s.operation == "create"
+			}
+			for urn := range e.state {
+				inside := slices.Contains([]string{"Cluster", "NodePool"}, string(urn.Type().Name()))
+				assert.True(t, !inside || replaced[string(urn.Type().Name())+" "+urn.Name()], "%s stays", urn)
+			}
+			for urn := range e.objects {
+				assert.True(t, urn.Type().Package() != "kubernetes" || replaced[string(urn.Type().Name())+" "+urn.Name()], "%s stays", urn)
+			}
+			assertSettled(t, e, file)
 		})
 	}
-	e.up(configuration(t, file))
-	assert.Empty(t, e.steps, "a last up")
 }

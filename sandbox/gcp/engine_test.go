@@ -2,33 +2,62 @@ package gcp
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	extensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 
 	"persia/cmd/persia/recovery"
 	"persia/config"
 	"persia/infra/storage"
+	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
 	"persia/stack"
 	"persia/stack/effects"
 )
 
-// engine runs the program as Pulumi's engine does. The simulated Google Cloud creates Google
-// Cloud's resources; engine only records all others.
+const (
+	clusterType  = "gcp:container/cluster:Cluster"
+	nodePoolType = "gcp:container/nodePool:NodePool"
+	instanceType = "gcp:filestore/instance:Instance"
+)
+
+type values = map[string]any
+
+// unknownValue is a value that a preview does not know.
+var unknownValue = resource.MakeComputed(resource.NewStringProperty(""))
+
+// engine runs the program as Pulumi's engine does. The simulated Google Cloud, with client-go's fake as
+// its control plane, creates Google Cloud's resources; engine only records all others.
 type engine struct {
-	simulated
+	*testing.T
+	*Provider
+	cloud  *google.Cloud
+	client *fake.Clientset
 	folder string
-	// name is the stack's, dev if it is empty.
+	// name is the stack's.
 	name string
 
 	mu sync.Mutex
@@ -39,23 +68,84 @@ type engine struct {
 	objects map[resource.URN]inCluster
 	// before are the objects before the last up.
 	before map[resource.URN]inCluster
-	// did lists the changes that an up made in Google Cloud.
-	did []string
-	// steps lists the changes that it made to all resources of the stack.
+	// steps lists the changes that an up made.
 	steps []step
 	// seen are the resources that the program has registered. The up replaces the ones in
 	// replaced.
 	seen, replaced map[resource.URN]bool
-	// gone are the resources that the up has deleted and will create again.
-	gone map[resource.URN]bool
 	// warned are the warnings of the program.
 	warned []string
 	// asked are the outputs that the next up reads.
 	asked values
-	// forbidden is the error of an up that would delete a protected resource, or nil.
-	forbidden error
 	// refused is a type of resource that nothing creates.
 	refused string
+}
+
+func newStack(t *testing.T, folder string) *engine {
+	t.Helper()
+	absolute, err := filepath.Abs(folder)
+	require.NoError(t, err)
+	client, definitions := fake.NewSimpleClientset(), newExtensions()
+	cloud := google.New(filepath.Join(t.TempDir(), "storage"))
+	provider, err := New("7.38.0", gke.Engine{
+		Client:     func() (kubernetes.Interface, error) { return client, nil },
+		Extensions: func() (extensionsclient.Interface, error) { return definitions, nil },
+		Config:     &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
+	}, cloud)
+	require.NoError(t, err)
+	e := &engine{T: t, Provider: provider, cloud: cloud, client: client, folder: absolute}
+	return e.another("dev")
+}
+
+// another returns another stack, or another life of one, in the same cloud.
+func (e *engine) another(name string) *engine {
+	return &engine{T: e.T, Provider: e.Provider, cloud: e.cloud, client: e.client, folder: e.folder, name: name,
+		state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
+}
+
+// newExtensions is client-go's fake of an API server that serves every kind as soon
+// as it is there.
+func newExtensions() *fakeextensions.Clientset {
+	// The fake that manages fields has no schema of definitions.
+	client := fakeextensions.NewSimpleClientset()
+	client.PrependReactor("create", "customresourcedefinitions", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		definition := action.(clienttesting.CreateAction).GetObject().(*extensionsv1.CustomResourceDefinition)
+		definition.Status.Conditions = []extensionsv1.CustomResourceDefinitionCondition{
+			{Type: extensionsv1.Established, Status: extensionsv1.ConditionTrue},
+		}
+		return false, nil, nil
+	})
+	return client
+}
+
+// planned are the plans of resources that some test has planned before, by the request: whole stacks of
+// many tests have the same resources, and most do not change.
+var planned sync.Map
+
+// Diff plans a change once.
+func (e *engine) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
+	key := fmt.Sprintf("%s %s %#v %#v %v", req.URN.Type(), req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
+	if resp, known := planned.Load(key); known {
+		return resp.(plugin.DiffResponse), nil
+	}
+	resp, err := e.Provider.Diff(ctx, req)
+	if err == nil {
+		planned.Store(key, resp)
+	}
+	return resp, err
+}
+
+// held is the state of a resource in a stack.
+type held struct {
+	id              resource.ID
+	inputs, outputs resource.PropertyMap
+}
+
+// known is a resource of Google Cloud's in the state of a stack.
+type known struct {
+	held
+	retain  bool
+	ignored []string
 }
 
 // step is a change of one resource by an up.
@@ -65,33 +155,22 @@ type step struct {
 	paths []string
 }
 
-func (s step) String() string {
-	return fmt.Sprintf("%s of %s %s %v", s.operation, s.kind, s.name, s.paths)
-}
-
 // note records a step.
 func (e *engine) note(operation string, urn resource.URN, diff map[string]plugin.PropertyDiff) {
-	paths := slices.Sorted(maps.Keys(diff))
-	e.steps = append(e.steps, step{operation, string(urn.Type().Name()), urn.Name(), paths})
+	e.steps = append(e.steps, step{operation, string(urn.Type().Name()), urn.Name(), slices.Sorted(maps.Keys(diff))})
 	if operation == "replace" {
 		e.replaced[urn] = true
 	}
-	if urn.Type().Package() == "gcp" {
-		text := operation + " " + string(urn.Type())
-		if diff != nil {
-			text += fmt.Sprint(" ", paths)
-		}
-		e.did = append(e.did, text)
-	}
 }
 
-// known is a resource of Google Cloud's in the state of a stack.
-type known struct {
-	held
-	retain, protect bool
-	ignored         []string
-	// of are the properties that come from other resources, by the resource.
-	of map[resource.URN][]resource.PropertyKey
+// summary returns the operations of the last up and the kinds that they change, sorted.
+func (e *engine) summary() string {
+	var all []string
+	for _, s := range e.steps {
+		all = append(all, s.operation+" "+s.kind)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
 }
 
 func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
@@ -113,14 +192,7 @@ func (e *engine) NewResource(args pulumi.MockResourceArgs) (string, resource.Pro
 	if _, before := e.state[urn]; !before {
 		e.order = append(e.order, urn)
 	}
-	has := known{now, args.RegisterRPC.GetRetainOnDelete(), args.RegisterRPC.GetProtect(), args.RegisterRPC.GetIgnoreChanges(), map[resource.URN][]resource.PropertyKey{}}
-	for property, on := range args.RegisterRPC.GetPropertyDependencies() {
-		for _, of := range on.GetUrns() {
-			from := urnOf(string(resource.URN(of).Type()), resource.URN(of).Name())
-			has.of[from] = append(has.of[from], resource.PropertyKey(property))
-		}
-	}
-	e.state[urn] = has
+	e.state[urn] = known{now, args.RegisterRPC.GetRetainOnDelete(), args.RegisterRPC.GetIgnoreChanges()}
 	return string(now.id), now.outputs, nil
 }
 
@@ -136,9 +208,7 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 	if old.id != "" {
 		given = keep(given, old.inputs, ignored)
 	}
-	checked, err := e.Check(ctx, plugin.CheckRequest{
-		URN: urn, Olds: old.inputs, News: given, RandomSeed: []byte(urn + " is a seed that is long enough"),
-	})
+	checked, err := e.Check(ctx, plugin.CheckRequest{URN: urn, Olds: old.inputs, News: given})
 	if err == nil && len(checked.Failures) > 0 {
 		err = errors.New(checked.Failures[0].Reason)
 	}
@@ -146,20 +216,18 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 		return held{}, err
 	}
 	inputs := checked.Properties
+	create := func() (held, error) {
+		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
+		return held{made.ID, inputs, made.Properties}, err
+	}
 	if id := args.RegisterRPC.GetImportId(); id != "" && old.id == "" {
 		e.note("import", urn, nil)
 		read, err := e.Read(ctx, plugin.ReadRequest{URN: urn, ID: resource.ID(id)})
 		return held{read.ID, inputs, read.Outputs}, err
 	}
-	if e.gone[urn] {
-		e.note("replace", urn, nil)
-		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
-		return held{made.ID, inputs, made.Properties}, err
-	}
 	if old.id == "" {
 		e.note("create", urn, nil)
-		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
-		return held{made.ID, inputs, made.Properties}, err
+		return create()
 	}
 	planned := e.unknown(inputs, args)
 	request := plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: planned, IgnoreChanges: ignored}
@@ -173,18 +241,11 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 	case err != nil || diff.Changes == plugin.DiffNone:
 		return held{old.id, inputs, old.outputs}, err
 	case diff.Replace():
-		// As in Pulumi's step generator: what loses its protection in the same update may be replaced,
-		// unless that is because of something else. The program goes on, as in a preview.
-		if old.protect && (args.RegisterRPC.GetProtect() || !planned.DeepEquals(inputs)) {
-			e.forbidden = fmt.Errorf("unable to replace resource %q as it is currently marked for protection", urn)
-			return old.held, nil
-		}
 		e.note("replace", urn, diff.DetailedDiff)
-		if err := e.give(urn); err != nil {
+		if err := e.delete(urn); err != nil {
 			return held{}, err
 		}
-		made, err := e.Create(ctx, plugin.CreateRequest{URN: urn, Properties: inputs})
-		return held{made.ID, inputs, made.Properties}, err
+		return create()
 	default:
 		e.note("update", urn, diff.DetailedDiff)
 		updated, err := e.Update(ctx, plugin.UpdateRequest{URN: urn, ID: old.id, OldInputs: old.inputs, OldOutputs: old.outputs, NewInputs: inputs, IgnoreChanges: ignored})
@@ -192,33 +253,14 @@ func (e *engine) step(urn resource.URN, args pulumi.MockResourceArgs) (held, err
 	}
 }
 
-// give deletes a resource that is created again, and before it what cannot stay without it, the last
-// first.
-func (e *engine) give(urn resource.URN) error {
-	for _, other := range slices.Backward(slices.Clone(e.order)) {
-		has := e.state[other]
-		properties := has.of[urn]
-		if len(properties) == 0 || e.gone[other] {
-			continue
-		}
-		planned := has.inputs.Copy()
-		for _, property := range properties {
-			planned[property] = unknownValue
-		}
-		diff, err := e.Diff(e.Context(), plugin.DiffRequest{URN: other, ID: has.id, OldInputs: has.inputs, OldOutputs: has.outputs, NewInputs: planned, IgnoreChanges: has.ignored})
-		if err == nil && diff.Replace() {
-			err = e.give(other)
-		}
-		if err != nil {
-			return err
-		}
+// delete deletes a resource of Google Cloud's, unless it outlives the stack.
+func (e *engine) delete(urn resource.URN) error {
+	old := e.state[urn]
+	if old.retain {
+		return nil
 	}
-	e.gone[urn] = true
-	if old := e.state[urn]; !old.retain {
-		_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
-		return err
-	}
-	return nil
+	_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
+	return err
 }
 
 // unknown returns inputs in which the outputs of replaced resources are unknown. As in the engine,
@@ -237,35 +279,36 @@ func (e *engine) unknown(inputs resource.PropertyMap, args pulumi.MockResourceAr
 
 // keep puts the old values back where a program ignores changes, as the engine does.
 func keep(inputs, old resource.PropertyMap, ignored []string) resource.PropertyMap {
-	kept := resource.NewProperty(inputs.Copy())
+	kept := inputs.Copy()
 	for _, text := range ignored {
-		path, err := resource.ParsePropertyPath(text)
-		if err != nil {
-			continue
-		}
-		if value, had := path.Get(resource.NewProperty(old)); had {
-			path.Set(kept, value)
-		} else {
-			path.Delete(kept)
+		if path, err := resource.ParsePropertyPath(text); err == nil {
+			path.Reset(old, kept)
 		}
 	}
-	return kept.ObjectValue()
+	return kept
 }
 
 // unsecret shows secrets, which the engine does for a provider that takes none.
 func unsecret(inputs resource.PropertyMap) resource.PropertyMap {
-	return resource.NewPropertyMapFromMap(inputs.Mappable())
+	var shown func(value resource.PropertyValue) (any, bool)
+	shown = func(value resource.PropertyValue) (any, bool) {
+		if value.IsSecret() {
+			return value.SecretValue().Element.MapRepl(nil, shown), true
+		}
+		return nil, false
+	}
+	return resource.NewPropertyMapFromMap(inputs.MapRepl(nil, shown))
 }
 
 func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	switch args.Token {
 	case "pulumi:pulumi:readStackOutputs":
-		return properties(values{"outputs": e.asked}), nil
+		return resource.NewPropertyMapFromMap(values{"outputs": e.asked}), nil
 	case "pulumi:pulumi:readStackResourceOutputs":
 		if e.asked == nil && len(e.order) == 0 {
 			return nil, errors.New("a stack without a state: Pulumi's engine crashes here")
 		}
-		return properties(values{"outputs": e.resources()}), nil
+		return resource.NewPropertyMapFromMap(values{"outputs": e.resources()}), nil
 	}
 	resp, err := e.Invoke(e.Context(), plugin.InvokeRequest{Tok: tokens.ModuleMember(args.Token), Args: args.Args})
 	return resp.Properties, err
@@ -289,16 +332,14 @@ func (e *engine) resources() values {
 }
 
 // up runs the program, and returns the changes.
-func (e *engine) up(configuration map[string]string) []string {
+func (e *engine) up(file values) []step {
 	e.Helper()
-	require.NoError(e, e.tryUp(configuration))
+	require.NoError(e, e.tryUp(file))
 	e.removed()
 	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
-	cfg := e.load(configuration)
-	e.asked = values{"clusterName": cfg.Cluster.Name, storage.OutputName: e.left()}
+	e.asked = values{"clusterName": e.load(file).Cluster.Name, storage.OutputName: e.left()}
 	e.recoverable()
-	slices.Sort(e.did)
-	return e.did
+	return e.steps
 }
 
 // recoverable checks that `persia recover` knows the identifier of each resource that cannot be created
@@ -313,9 +354,10 @@ func (e *engine) recoverable() {
 }
 
 // load reads a stack file.
-func (e *engine) load(configuration map[string]string) *config.Stack {
+func (e *engine) load(file values) *config.Stack {
 	e.Helper()
-	cfg, err := config.Load(func(key string) (string, bool) { value, given := configuration[key]; return value, given }, os.DirFS(e.folder))
+	configured := configuration(e.T, file)
+	cfg, err := config.Load(func(key string) (string, bool) { value, given := configured[key]; return value, given }, os.DirFS(e.folder))
 	require.NoError(e, err)
 	return cfg
 }
@@ -337,31 +379,24 @@ func (e *engine) left() []any {
 }
 
 // tryUp runs the program.
-func (e *engine) tryUp(configuration map[string]string) error {
-	e.did, e.steps, e.warned, e.forbidden = nil, nil, nil, nil
-	e.seen, e.replaced, e.gone = map[resource.URN]bool{}, map[resource.URN]bool{}, map[resource.URN]bool{}
+func (e *engine) tryUp(file values) error {
+	e.Helper()
+	e.steps, e.warned = nil, nil
+	e.seen, e.replaced = map[resource.URN]bool{}, map[resource.URN]bool{}
 	e.before = maps.Clone(e.objects)
 	e.client.ClearActions()
+	configured := configuration(e.T, file)
 	ctx, err := pulumi.NewContext(e.Context(), pulumi.RunInfo{
-		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configuration, RootDirectory: e.folder, Mocks: e,
-		ConfigSecretKeys: secretKeys(configuration),
+		Project: "persia", Stack: cmp.Or(e.name, "dev"), Config: configured, RootDirectory: e.folder, Mocks: e,
+		ConfigSecretKeys: secretKeys(configured),
 	})
 	if err != nil {
 		return err
 	}
-	err = pulumi.RunWithContext(ctx, func(ctx *pulumi.Context) error {
+	return pulumi.RunWithContext(ctx, func(ctx *pulumi.Context) error {
 		ctx.Log = warnings{ctx.Log, e}
 		return stack.Deploy(ctx)
 	})
-	if err != nil {
-		return err
-	}
-	for urn, old := range e.state {
-		if old.protect && !e.seen[urn] {
-			e.forbidden = fmt.Errorf("resource %q cannot be deleted because it is protected", urn)
-		}
-	}
-	return e.forbidden
 }
 
 // warnings keeps the warnings of the program.
@@ -400,17 +435,15 @@ func secretKeys(configuration map[string]string) []string {
 func (e *engine) removed() {
 	e.Helper()
 	for _, urn := range slices.Backward(slices.Clone(e.order)) {
-		old := e.state[urn]
 		if e.seen[urn] {
 			continue
 		}
-		if old.retain {
-			e.note("keep", urn, nil)
-		} else {
-			e.note("delete", urn, nil)
-			_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
-			require.NoError(e, err)
+		operation := "delete"
+		if e.state[urn].retain {
+			operation = "keep"
 		}
+		e.note(operation, urn, nil)
+		require.NoError(e, e.delete(urn))
 		delete(e.state, urn)
 		e.order = slices.DeleteFunc(e.order, func(other resource.URN) bool { return other == urn })
 	}
@@ -451,9 +484,18 @@ func (e *engine) refresh() []string {
 func (e *engine) destroy() {
 	e.Helper()
 	for _, urn := range slices.Backward(e.order) {
-		if old := e.state[urn]; !old.retain {
-			_, err := e.Delete(e.Context(), plugin.DeleteRequest{URN: urn, ID: old.id, Inputs: old.inputs, Outputs: old.outputs})
-			require.NoError(e, err)
-		}
+		require.NoError(e, e.delete(urn))
 	}
+}
+
+// nodes returns all nodes of the control plane, by name.
+func (e *engine) nodes() map[string]corev1.Node {
+	e.Helper()
+	list, err := e.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{})
+	require.NoError(e, err)
+	nodes := map[string]corev1.Node{}
+	for _, node := range list.Items {
+		nodes[node.Name] = node
+	}
+	return nodes
 }

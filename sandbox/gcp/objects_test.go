@@ -116,7 +116,7 @@ func providerOf(args pulumi.MockResourceArgs) resource.URN {
 // served returns the outputs of objects in the cluster, with the fields that an API server adds and
 // the program reads.
 func served(args pulumi.MockResourceArgs) resource.PropertyMap {
-	outputs := args.Inputs.Mappable()
+	outputs := unsecret(args.Inputs).Mappable()
 	add := func(part, field string, value any) {
 		fields, _ := outputs[part].(values)
 		if fields == nil {

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	quantity "k8s.io/apimachinery/pkg/api/resource"
+	clienttesting "k8s.io/client-go/testing"
 
 	"persia/config"
 	"persia/gcp"
@@ -123,6 +125,56 @@ func (e *engine) nodesOf(pool string) int {
 	return count
 }
 
+// history is how the number of nodes of a pool changed.
+type history struct {
+	least, most int
+	// rounds are the numbers of the first nodes that went one after another, without one that came
+	// between. The simulated provider changes the type and the size of disks one after the other, so
+	// the nodes of the first change go too.
+	rounds []int
+}
+
+// historyOf follows the nodes of a pool from the nodes before.
+func (e *engine) historyOf(pool string, before map[string]corev1.Node) history {
+	e.Helper()
+	pools := map[string]string{}
+	count := 0
+	for name, node := range before {
+		pools[name] = node.Labels[gcp.LabelNodePool]
+		if pools[name] == pool {
+			count++
+		}
+	}
+	of := history{least: count, most: count}
+	going := false
+	for _, action := range e.client.Actions() {
+		switch action := action.(type) {
+		case clienttesting.CreateAction:
+			node, is := action.GetObject().(*corev1.Node)
+			if !is || node.Labels[gcp.LabelNodePool] != pool {
+				continue
+			}
+			pools[node.Name] = pool
+			count++
+			going = false
+		case clienttesting.DeleteAction:
+			if action.GetResource().Resource != "nodes" || pools[action.GetName()] != pool {
+				continue
+			}
+			count--
+			if _, first := before[action.GetName()]; first {
+				if !going {
+					of.rounds = append(of.rounds, 0)
+				}
+				of.rounds[len(of.rounds)-1]++
+				going = true
+			}
+		}
+		of.least, of.most = min(of.least, count), max(of.most, count)
+	}
+	return of
+}
+
 // assertHappened compares the announced effects of the last up with what it did to the jobs that ran
 // before.
 func assertHappened(t *testing.T, e *engine) {
@@ -164,13 +216,22 @@ func assertNodes(t *testing.T, e *engine, before map[string]corev1.Node) {
 			lost[pool]++
 		}
 	}
+	for name, node := range now {
+		// GKE taints a GPU pool only next to a pool without GPUs, and no update takes the taint away.
+		tainted := slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return taint.Key == gcp.TaintGPU })
+		assert.Equal(t, !node.Status.Allocatable.Name(gcp.GPUResource, quantity.DecimalSI).IsZero(), tainted, name)
+	}
 	for pool := range lost {
 		assert.Regexp(t, `(pool `+pool+`\b)|everything in it`, all)
 	}
 	for _, match := range roundsText.FindAllStringSubmatch(all, -1) {
 		said, pool := match[0], match[1]
 		assert.Equal(t, had[pool], lost[pool], said)
-		rounds := e.historyOf(pool, before).rounds
+		went := e.historyOf(pool, before)
+		rounds := went.rounds
+		upgrade := e.state[urnOf(nodePoolType, "persia-"+pool)].inputs.Mappable()["upgradeSettings"].(values)
+		assert.EqualValues(t, upgrade["maxUnavailable"], had[pool]-went.least, said)
+		assert.EqualValues(t, min(upgrade["maxSurge"].(float64), float64(had[pool])), went.most-had[pool], said)
 		assert.Equal(t, match[3], fmt.Sprint(len(rounds)), said)
 		assert.Equal(t, match[2], fmt.Sprint(slices.Max(rounds)), said)
 		assert.Equal(t, match[4], length(len(rounds)), said)

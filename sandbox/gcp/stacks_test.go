@@ -2,12 +2,13 @@ package gcp
 
 import (
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -36,7 +37,7 @@ func stackFile(t *testing.T, path string) values {
 	return values(file.Config.Open(func(_ []any, ciphertext string) string { return ciphertext }))
 }
 
-func configuration(t *testing.T, file values) map[string]string {
+func configuration(t testing.TB, file values) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for key, value := range file {
@@ -51,34 +52,23 @@ func configuration(t *testing.T, file values) map[string]string {
 	return all
 }
 
-func newStack(t *testing.T, folder string) *engine {
-	t.Helper()
-	absolute, err := filepath.Abs(folder)
-	require.NoError(t, err)
-	return &engine{simulated: newGoogle(t), folder: absolute, state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
-}
-
 // TestStacks brings every stack file up: a second up finds nothing to do and sends nothing, before
 // and after a refresh, and destroy leaves only the resources that outlive a stack.
 func TestStacks(t *testing.T) {
 	for _, path := range stackFiles(t) {
 		t.Run(strings.Split(filepath.Base(path), ".")[1], func(t *testing.T) {
 			e, file := newStack(t, filepath.Dir(path)), stackFile(t, path)
-			e.up(configuration(t, file))
+			e.up(file)
 			e.cloud.Requests()
-			assert.Empty(t, e.up(configuration(t, file)), "a second up")
-			assert.Empty(t, e.effects(), "effects of a second up")
-			assert.Empty(t, e.refresh(), "drift")
-			assert.Empty(t, e.up(configuration(t, file)), "an up after a refresh")
-			assert.Empty(t, e.effects(), "effects of an up after a refresh")
+			assertSettled(t, e, file)
 			assert.Empty(t, e.cloud.Requests(), "requests that change something")
 
 			if cluster, made := file["persia:cluster"].(values); made && cluster["existing"] == nil {
 				set("persia:cluster", "deletionProtection", false)(file)
-				e.up(configuration(t, file))
+				e.up(file)
 			}
 			e.destroy()
-			assert.Empty(t, e.names(), "nodes")
+			assert.Empty(t, e.nodes())
 			for _, kind := range []string{"container.cluster", "container.nodePool", "compute.subnetwork", "compute.router", "iam.serviceAccount"} {
 				left, err := e.cloud.List(kind)
 				require.NoError(t, err)
@@ -86,4 +76,93 @@ func TestStacks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// assertSettled holds that a stack is as its file says, before and after a refresh.
+func assertSettled(t *testing.T, e *engine, file values) {
+	t.Helper()
+	assert.Empty(t, e.up(file), "a second up")
+	assert.Empty(t, e.effects(), "effects of a second up")
+	assert.Empty(t, e.refresh(), "drift")
+	assert.Empty(t, e.up(file), "an up after a refresh")
+	assert.Empty(t, e.effects(), "effects of an up after a refresh")
+}
+
+// TestDestroyLeavesTheOtherStacksGrant checks that, of two stacks of a project whose jobs mount the
+// same bucket, destroy of one removes only its own access.
+func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
+	one := newStack(t, "../..")
+	two := one.another("two")
+	grants := func() []string {
+		all, err := one.cloud.List("iam.member")
+		require.NoError(t, err)
+		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id string) bool { return !strings.HasPrefix(id, "b/my-project-checkpoints/") })
+	}
+	ofOne, ofTwo := editable(t), editable(t)
+	set("persia:cluster", "name", "persia-two")(ofTwo)
+	ofTwo["persia:storage"] = []any{values{"name": "checkpoints", "size": "1Ti", "gcsFuse": values{"bucket": "my-project-checkpoints"}}}
+	one.up(ofOne)
+	granted := grants()
+	require.Len(t, granted, 1)
+	two.up(ofTwo)
+	require.Len(t, grants(), 2)
+
+	two.destroy()
+	assert.Equal(t, granted, grants(), "the grant of the stack that stays")
+	assertSettled(t, one, ofOne)
+}
+
+// TestNetworkOfAFailedUp checks that destroy keeps the network of a Filestore instance, even if the
+// stack never created the instance. The next life takes it over.
+func TestNetworkOfAFailedUp(t *testing.T) {
+	e, file := newStack(t, "../.."), editable(t)
+	e.refused = instanceType
+	require.ErrorContains(t, e.tryUp(file), "Quota limit reached")
+	e.destroy()
+
+	e = e.another("dev")
+	e.up(file)
+	for _, step := range []string{"import Network", "create Instance"} {
+		assert.Contains(t, e.summary(), step)
+	}
+	assertSettled(t, e, file)
+}
+
+// TestBucketOfAFailedUp: an update that marks a bucket for deletion, and then fails, changes the state
+// and not the outputs. No later update deletes the bucket, or says that its data stays.
+func TestBucketOfAFailedUp(t *testing.T) {
+	e, file := newStack(t, "../.."), poolStackOf(t)
+	storage := func(volumes ...any) { file["persia:storage"] = volumes }
+	volume := func(name string, create values) any {
+		return values{"name": name, "size": "1Ti", "gcsFuse": values{"bucket": name, "create": create}}
+	}
+	storage(volume("my-checkpoints", values{}))
+	e.up(file)
+
+	storage(volume("my-checkpoints", values{"deleteWithStack": "my-checkpoints"}))
+	e.refused = "kubernetes:core/v1:PersistentVolume" // comes after the bucket
+	require.Error(t, e.tryUp(file))
+	e.refused = ""
+
+	storage()
+	require.ErrorContains(t, e.tryUp(file), "for deletion (deleteWithStack), and no volume creates it any more")
+	assert.NotContains(t, strings.Join(e.warned, "\n"), "stays in gs://my-checkpoints")
+
+	storage(volume("my-checkpoints", values{}))
+	e.up(file)
+	storage()
+	e.up(file)
+	assert.Contains(t, strings.Join(e.effects(), "\n"), "Its data stays in gs://my-checkpoints")
+	buckets, err := e.cloud.List("storage.bucket")
+	require.NoError(t, err)
+	assert.Contains(t, buckets, "my-checkpoints")
+}
+
+// TestCopiedStackFile: the first preview warns of storage that exists, because the stack that the file was
+// copied from may train in it.
+func TestCopiedStackFile(t *testing.T) {
+	e, file := newStack(t, "../.."), editable(t)
+	file["persia:storage"] = []any{values{"name": "checkpoints", "size": "1Ti", "nfs": values{"server": "10.0.0.2", "path": "/checkpoints"}}}
+	e.up(file)
+	assert.Contains(t, strings.Join(e.warned, "\n"), "persia:storage[0]: nfs://10.0.0.2/checkpoints exists, and this stack has not used it before")
 }

@@ -1,0 +1,130 @@
+package gcp
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/gcp/google"
+)
+
+const (
+	bucketType     = "gcp:storage/bucket:Bucket"
+	networkType    = "gcp:compute/network:Network"
+	subnetworkType = "gcp:compute/subnetwork:Subnetwork"
+	iamMemberType  = "gcp:projects/iAMMember:IAMMember"
+)
+
+// with returns a copy of inputs with others laid over. Nil removes an input.
+func with(inputs, over values) values {
+	result := maps.Clone(inputs)
+	for name, value := range over {
+		below, isObject := value.(values)
+		old, wasObject := result[name].(values)
+		switch {
+		case value == nil:
+			delete(result, name)
+		case isObject && wasObject:
+			result[name] = with(old, below)
+		default:
+			result[name] = value
+		}
+	}
+	return result
+}
+
+// TestInputsAreTheSchemas: a name, a type or a value that pulumi-gcp 7.38 does not have is
+// refused in its words, however deep it is.
+func TestInputsAreTheSchemas(t *testing.T) {
+	e := newStack(t, "../..")
+	e.up(editable(t))
+	inputs := map[tokens.Type]values{}
+	for urn, has := range e.state {
+		inputs[urn.Type()] = has.inputs.Mappable()
+	}
+	node := func(settings values) values { return values{"nodeConfig": settings} }
+	for _, c := range []struct {
+		name  string
+		token tokens.Type
+		over  values
+		want  string
+	}{
+		{"as it is", nodePoolType, nil, ""},
+		{"a name inside", nodePoolType, node(values{"machinetype": "n2-standard-8"}), "nodeConfig.machinetype is not a property in"},
+		{"a number as a text", nodePoolType, values{"nodeCount": "2"}, "nodeCount is not a TypeInt"},
+		{"half a node", nodePoolType, values{"nodeCount": 2.5}, "nodeCount is not a TypeInt"},
+		{"a switch as a text", nodePoolType, node(values{"gvnic": values{"enabled": "true"}}), "nodeConfig.gvnic.enabled is not a TypeBool"},
+		{"one for many", nodePoolType, values{"nodeLocations": "us-central1-a"}, "nodeLocations is not a TypeSet"},
+		{"many for one", nodePoolType, values{"management": []any{values{"autoRepair": true}}}, "management is not a TypeList"},
+		{"an element's", nodePoolType, node(values{"taints": []any{values{"key": 1, "value": "a", "effect": "NO_SCHEDULE"}}}), "nodeConfig.taints[0].key is not a TypeString"},
+		{"an enumeration", clusterType, values{"databaseEncryption": values{"state": "ALL_OBJECTS_ENCRYPTION_ENABLED"}},
+			`expected database_encryption.0.state to be one of ["ENCRYPTED" "DECRYPTED"], got ALL_OBJECTS_ENCRYPTION_ENABLED`},
+		{"an enumeration in a list", clusterType, values{"loggingConfig": values{"enableComponents": []any{"SYSTEM_COMPONENTS", "KUBELET"}}},
+			`expected logging_config.0.enable_components.1 to be one of ["SYSTEM_COMPONENTS" "APISERVER" "CONTROLLER_MANAGER" "SCHEDULER" "WORKLOADS"], got KUBELET`},
+		{"a conflict", clusterType, values{"binaryAuthorization": values{"enabled": true}},
+			`Conflicting configuration arguments. "binary_authorization.0.enabled": conflicts with binary_authorization.0.evaluation_mode`},
+		{"none of one", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": nil}}, `Invalid combination of arguments`},
+		{"a number that is too small", nodePoolType, node(values{"diskSizeGb": 9}), "expected node_config.0.disk_size_gb to be at least (10), got 9"},
+		{"a number outside of a range", bucketType, values{"retentionPolicy": values{"retentionPeriod": 0}},
+			"expected retention_policy.0.retention_period to be in the range (1 - 2147483647), got 0"},
+		{"a pattern", networkType, values{"name": "Persia"}, `"name" ("Persia") doesn't match regexp "^(?:[a-z](?:[-a-z0-9]{0,61}[a-z0-9])?)$"`},
+		{"a range of addresses", subnetworkType, values{"ipCidrRange": "10.0.0.0"}, `"ip_cidr_range" is not a valid IP CIDR range: invalid CIDR address: 10.0.0.0`},
+		{"a time of day", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": values{"startTime": "3am"}}},
+			`"maintenance_policy.0.daily_maintenance_window.0.start_time" ("3am") must be in the format HH:mm (RFC3339)`},
+		{"a time", clusterType, values{"maintenancePolicy": values{"maintenanceExclusions": []any{values{"exclusionName": "release", "startTime": "soon", "endTime": "2027-01-03T00:00:00Z"}}}},
+			`parsing time "soon" as "2006-01-02T15:04:05Z07:00"`},
+		{"a member", iamMemberType, values{"member": "persia-nodes@p.iam.gserviceaccount.com"}, "invalid value for member (IAM members must have one of the values outlined here"},
+		{"a name of a cluster", clusterType, values{"name": "Persia"}, `"name" can only contain lowercase letters, numbers and hyphens`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			news := resource.NewPropertyMapFromMap(with(inputs[c.token], c.over))
+			checked, err := e.Check(t.Context(), plugin.CheckRequest{URN: urnOf(string(c.token), "main"), News: news})
+			require.NoError(t, err)
+			if c.want == "" {
+				assert.Empty(t, checked.Failures)
+				return
+			}
+			require.NotEmpty(t, checked.Failures)
+			assert.Contains(t, checked.Failures[0].Reason, c.want)
+		})
+	}
+}
+
+// TestAnswersThatNoUpdateTakesAway: what GKE answers by itself and the provider does not compute is a
+// change of each plan, and GKE refuses an update that names no field. The program ignores these fields.
+func TestAnswersThatNoUpdateTakesAway(t *testing.T) {
+	e := newStack(t, "../..")
+	e.up(poolStackOf(t))
+	urn := urnOf(nodePoolType, "persia-workers")
+	has := e.state[urn]
+	_, err := e.Update(t.Context(), plugin.UpdateRequest{URN: urn, ID: has.id, OldInputs: has.inputs, OldOutputs: has.outputs, NewInputs: has.inputs})
+	assert.ErrorContains(t, err, "Must specify a field to update., badRequest")
+}
+
+func TestWhatIsNotSimulatedIsRefusedByName(t *testing.T) {
+	const token = "gcp:sql/databaseInstance:DatabaseInstance"
+	e, ctx := newStack(t, "../.."), t.Context()
+	_, err := e.Check(ctx, plugin.CheckRequest{URN: urnOf(token, "main")})
+	assert.ErrorContains(t, err, "no resource "+token)
+	_, err = e.Read(ctx, plugin.ReadRequest{URN: urnOf(token, "main")})
+	assert.ErrorContains(t, err, "no resource "+token)
+
+	invoke := func(function string, args values) (values, error) {
+		resp, err := e.Invoke(ctx, plugin.InvokeRequest{Tok: tokens.ModuleMember(function), Args: resource.NewPropertyMapFromMap(args)})
+		return resp.Properties.Mappable(), err
+	}
+	project, err := invoke("gcp:organizations/getProject:getProject", values{"projectId": "my-project"})
+	assert.NoError(t, err)
+	assert.Equal(t, google.ProjectNumber, project["number"])
+	_, err = invoke("gcp:organizations/getProject:getProject", nil)
+	assert.ErrorContains(t, err, "projectId is required")
+	_, err = invoke("gcp:compute/getDisk:getDisk", values{"project": "p", "zone": "us-central1-a", "name": "d"})
+	assert.ErrorContains(t, err, "projects/p/zones/us-central1-a/disks/d not found")
+	_, err = invoke("gcp:compute/getZones:getZones", nil)
+	assert.ErrorContains(t, err, "no function gcp:compute/getZones:getZones")
+}
