@@ -37,12 +37,8 @@ var customizeDiffs = map[string]schema.CustomizeDiffFunc{
 	"google_container_cluster": customdiff.ForceNewIfChange("enable_l4_ilb_subsetting", func(_ context.Context, old, new, _ any) bool {
 		return old == true && new == false
 	}),
-	"google_compute_subnetwork":  customdiff.ForceNewIfChange("ip_cidr_range", isNotWider),
-	"google_compute_disk":        customdiff.ForceNewIfChange("size", isSmaller),
-	"google_compute_region_disk": customdiff.ForceNewIfChange("size", isSmaller),
+	"google_compute_subnetwork": customdiff.ForceNewIfChange("ip_cidr_range", isNotWider),
 }
-
-func isSmaller(_ context.Context, old, new, _ any) bool { return new.(int) < old.(int) }
 
 // isNotWider reports whether a range does not contain another: Google Cloud extends a range in
 // place, and takes no address back.

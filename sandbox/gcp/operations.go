@@ -69,7 +69,19 @@ func (a *api) create(ctx context.Context, kind, name string, request google.Body
 
 // update changes a field. No value is a request that does not name it.
 func (a *api) update(ctx context.Context, kind, name, field string, value any) error {
-	return a.operate(ctx, kind, name, func() error { return a.cloud.Update(kind, name, field, value) })
+	return a.operate(ctx, kind, name, func() error {
+		if kind == nodePoolKind && field == "autoscaling" {
+			// A pool that loses its autoscaling keeps the nodes that it has.
+			body, err := a.get(ctx, kind, name)
+			if err == nil {
+				err = a.cloud.Update(kind, name, "nodeCount", body["nodeCount"])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return a.cloud.Update(kind, name, field, value)
+	})
 }
 
 func (a *api) delete(ctx context.Context, kind, name string) error {

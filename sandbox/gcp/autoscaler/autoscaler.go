@@ -17,10 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/kubernetes/scheme"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 
 	"persia/sandbox/gcp/gke"
 )
@@ -44,16 +41,11 @@ func Run(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
-	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
-	defer broadcaster.Shutdown()
-	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events(metav1.NamespaceAll)})
 	a := &autoscaler{
 		client:   client,
 		requests: requests,
 		logger:   logger,
-		recorder: broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "cluster-autoscaler"}),
 		empty:    map[types.UID]time.Time{},
-		told:     map[types.UID]string{},
 	}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := a.round(ctx); err != nil && ctx.Err() == nil {
@@ -67,11 +59,8 @@ type autoscaler struct {
 	client   kubernetes.Interface
 	requests dynamic.Interface
 	logger   *slog.Logger
-	recorder record.EventRecorder
 	// empty is since when nodes have been empty.
 	empty map[types.UID]time.Time
-	// told is why pods have no node, as their last event says.
-	told map[types.UID]string
 }
 
 // round adds and removes nodes once.
@@ -81,7 +70,6 @@ func (a *autoscaler) round(ctx context.Context) error {
 		return err
 	}
 	plan := newPlan(snapshot)
-	a.tell(plan)
 	now := time.Now()
 	booked, err := a.answerRequests(ctx, plan, now)
 	errs := []error{err}
@@ -139,25 +127,6 @@ func pointers[T any](items []T) []*T {
 		all = append(all, &items[i])
 	}
 	return all
-}
-
-// tell writes events to the pods, in the words of GKE's autoscaler.
-func (a *autoscaler) tell(plan *plan) {
-	for _, room := range plan.rooms {
-		for _, pod := range room.pods {
-			if room.planned {
-				a.recorder.Eventf(pod, corev1.EventTypeNormal, "TriggeredScaleUp", "pod triggered scale-up of node pool %s", room.pool)
-			}
-		}
-	}
-	told := map[types.UID]string{}
-	for pod, reason := range plan.refused {
-		told[pod.UID] = reason
-		if a.told[pod.UID] != reason {
-			a.recorder.Eventf(pod, corev1.EventTypeNormal, "NotTriggerScaleUp", "pod didn't trigger scale-up: %s", reason)
-		}
-	}
-	a.told = told
 }
 
 // due returns the nodes that have been empty for long enough, unless they wait for the pods of a request.

@@ -2,7 +2,6 @@ package autoscaler
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -30,20 +29,16 @@ type plan struct {
 	daemonSets []*appsv1.DaemonSet
 	stocks     map[string]Stock
 	rooms      []*room
-	// refused are the pods that get no node, and why.
-	refused map[*corev1.Pod]string
 }
 
 func newPlan(s snapshot) *plan {
-	p := &plan{pools: s.pools, daemonSets: s.daemonSets, stocks: s.stocks, refused: map[*corev1.Pod]string{}}
+	p := &plan{pools: s.pools, daemonSets: s.daemonSets, stocks: s.stocks}
 	bound, waiting := sortOut(s)
 	for _, node := range s.nodes {
 		p.rooms = append(p.rooms, p.newRoom(node, bound[node.Name]))
 	}
 	for _, demand := range waiting {
-		if reason := p.assign(demand); reason != "" {
-			p.refused[demand.pod] = reason
-		}
+		p.assign(demand)
 	}
 	return p
 }
@@ -98,40 +93,30 @@ func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
 	return room
 }
 
-// assign places a pod, on a new node if no other has room, or returns why it cannot.
-func (p *plan) assign(d demand) (reason string) {
+// assign places a pod, on a new node if no other has room.
+func (p *plan) assign(d demand) {
 	for _, room := range p.rooms {
 		if room.fits(d) {
 			room.take(d)
-			return ""
+			return
 		}
 	}
-	reason = "it fits on no new node of an autoscaled pool"
 	for _, pool := range p.pools {
-		if pool.Queued() {
+		nodes := p.nodes(pool)
+		if pool.Queued() || len(nodes) >= p.limit(pool) {
 			continue
 		}
-		nodes := p.nodes(pool)
 		for _, node := range pool.Next(nodes) {
 			room := p.newRoom(node, nil)
 			if !room.fits(d) {
 				continue
 			}
-			if len(nodes) >= pool.Max() {
-				reason = fmt.Sprintf("node pool %s has its maximum size of %d", pool.Name(), pool.Max())
-				break
-			}
-			if len(nodes) >= p.limit(pool) {
-				reason = fmt.Sprintf("node pool %s: GCE out of resources", pool.Name())
-				break
-			}
-			room.pool, room.planned = pool.Name(), true
+			room.planned = true
 			room.take(d)
 			p.rooms = append(p.rooms, room)
-			return ""
+			return
 		}
 	}
-	return reason
 }
 
 // nodes returns the nodes that a pool has, and the nodes planned for it.

@@ -60,9 +60,8 @@ type room struct {
 	free corev1.ResourceList
 	// pods stand on the node, or could. Those of DaemonSets are not among them.
 	pods []*corev1.Pod
-	// planned says that the node is yet to be made, for the pool of that name.
+	// planned says that the node is yet to be made.
 	planned bool
-	pool    string
 }
 
 func (r *room) fits(d demand) bool {
