@@ -49,7 +49,7 @@ class Meanwhile(JobTest):
                 self.all_report(1, "running")
                 said = []
 
-                def hang():
+                def hang(state=state, said=said):
                     for _ in range(13):
                         self.now += 5
                         self.assertFalse(self.job.lock.locked())
