@@ -11,14 +11,13 @@ import (
 // Later holds fields of an object that are outputs of other resources, by path. All
 // other fields stay plain values, which a preview shows.
 //
-// A path has the form that Kubernetes prints: spec.csi.volumeAttributes.ip, or
-// metadata.annotations[example.com/version] for a key that contains a dot.
+// A path is like spec.csi.volumeAttributes.ip.
 type Later map[string]pulumi.Input
 
 // into adds the fields to the inputs of an object.
 func (l Later) into(inputs pulumi.Map) {
 	for _, path := range slices.Sorted(maps.Keys(l)) {
-		names := splitPath(path)
+		names := strings.Split(path, ".")
 		parent, last := inputs, len(names)-1
 		for _, name := range names[:last] {
 			child, ok := parent[name].(pulumi.Map)
@@ -30,21 +29,4 @@ func (l Later) into(inputs pulumi.Map) {
 		}
 		parent[names[last]] = l[path]
 	}
-}
-
-// splitPath splits a path into names. A key in brackets is one name.
-func splitPath(path string) []string {
-	var names []string
-	for path != "" {
-		if key, rest, ok := strings.Cut(strings.TrimPrefix(path, "["), "]"); ok && path[0] == '[' {
-			names, path = append(names, key), strings.TrimPrefix(rest, ".")
-			continue
-		}
-		end := strings.IndexAny(path, ".[")
-		if end < 0 {
-			end = len(path)
-		}
-		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
-	}
-	return names
 }

@@ -17,20 +17,3 @@ func TestLater(t *testing.T) {
 		"volumeAttributes": pulumi.Map{"ip": address},
 	}}}, inputs)
 }
-
-// TestLaterKeys checks keys with a domain, which are names of their own.
-func TestLaterKeys(t *testing.T) {
-	version := pulumi.String("7")
-	for path, want := range map[string]pulumi.Map{
-		"metadata.annotations.version":                  {"metadata": pulumi.Map{"annotations": pulumi.Map{"version": version}}},
-		"metadata.annotations[example.com/version]":     {"metadata": pulumi.Map{"annotations": pulumi.Map{"example.com/version": version}}},
-		"data[config.yml]":                              {"data": pulumi.Map{"config.yml": version}},
-		"spec.selector[example.com/a.b].matches[c.d].e": {"spec": pulumi.Map{"selector": pulumi.Map{"example.com/a.b": pulumi.Map{"matches": pulumi.Map{"c.d": pulumi.Map{"e": version}}}}}},
-	} {
-		t.Run(path, func(t *testing.T) {
-			inputs := pulumi.Map{}
-			Later{path: version}.into(inputs)
-			assert.Equal(t, want, inputs)
-		})
-	}
-}

@@ -45,17 +45,6 @@ func TestRegisterCustom(t *testing.T) {
 	}, r.Resources[0].Inputs.Mappable())
 }
 
-func TestDeepCopyOfCustom(t *testing.T) {
-	type spec struct {
-		Names []string `json:"names"`
-	}
-	original := &Custom[spec]{Spec: spec{Names: []string{"a"}}}
-	copied := original.DeepCopyObject().(*Custom[spec])
-	require.Equal(t, original, copied)
-	copied.Spec.Names[0] = "b"
-	assert.Equal(t, "a", original.Spec.Names[0])
-}
-
 // TestRegisterLeavesOutZeroValues checks that no field is registered that Go's types print although it is not set.
 func TestRegisterLeavesOutZeroValues(t *testing.T) {
 	r := &testkit.Recorder{}

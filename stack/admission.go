@@ -5,7 +5,7 @@ import (
 
 	"persia/config"
 	"persia/infra/admission"
-	"persia/infra/stackid"
+	"persia/infra/before"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
@@ -26,7 +26,7 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 	}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(ctx, "persia", admission.Args{
-		Stack:           stackid.Of(ctx).String(),
+		Stack:           before.Of(ctx).String(),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
 		ImageNamespaces: jobs,
 		Images:          imagesOf(cfg),

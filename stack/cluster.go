@@ -7,10 +7,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/infra/existing"
+	"persia/infra/before"
 	"persia/infra/gke"
-	"persia/infra/lastupdate"
-	"persia/infra/stackid"
 	"persia/kube"
 )
 
@@ -24,7 +22,7 @@ func newGoogle(ctx *pulumi.Context, project string) (pulumi.ProviderResource, er
 	return gcp.NewProvider(ctx, "google", &gcp.ProviderArgs{Project: pulumi.String(project)})
 }
 
-func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last lastupdate.State) (*gke.Cluster, error) {
+func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, state before.State) (*gke.Cluster, error) {
 	if existing := cfg.Cluster.Existing; existing != nil {
 		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing, needsAdopter(cfg))
 	}
@@ -38,7 +36,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, last l
 		AdoptNetwork: data.network,
 		Keys:         data.keys,
 		Adopts:       needsAdopter(cfg),
-		State:        last.Resources,
+		State:        state.Resources,
 	}, pulumi.Provider(data.google))
 }
 
@@ -53,11 +51,11 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 	if cfg.Cluster.Existing == nil {
 		return nil
 	}
-	err := existing.Check(ctx.Context(), cfg.Cluster, stackid.Of(ctx).String())
+	err := before.CheckCluster(ctx.Context(), cfg.Cluster, before.Of(ctx).String())
 	if err == nil && cfg.HasQueues() && cfg.Queue.Existing {
-		err = existing.CheckQueues(ctx.Context(), cfg.Cluster)
+		err = before.CheckQueues(ctx.Context(), cfg.Cluster)
 	}
-	if errors.Is(err, existing.ErrUnknown) {
+	if errors.Is(err, before.ErrUnknown) {
 		return ctx.Log.Warn(err.Error(), nil)
 	}
 	return err

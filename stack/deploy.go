@@ -11,9 +11,9 @@ import (
 	"persia/capacity"
 	"persia/config"
 	"persia/config/input"
+	"persia/infra/before"
 	"persia/infra/gke"
 	"persia/infra/gpu"
-	"persia/infra/lastupdate"
 	"persia/infra/storage"
 	"persia/stack/effects"
 	"persia/workload/nats"
@@ -43,9 +43,9 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 type deployment struct {
 	ctx *pulumi.Context
 	cfg *config.Stack
-	// last is the state before this update, and before what runs in it.
-	last   lastupdate.State
-	before effects.Stack
+	// before is the state before this update, and ran what ran in it.
+	before before.State
+	ran    effects.Stack
 	plan   capacity.Plan
 	// replaced is the cluster that gives way to another one, or nil.
 	replaced *gke.Replacement
@@ -71,13 +71,13 @@ func (d *deployment) read(files fs.FS) (err error) {
 	if err = config.CheckSecrets(d.ctx, files); err != nil {
 		return err
 	}
-	if d.last, err = lastupdate.Read(d.ctx); err != nil {
+	if d.before, err = before.Read(d.ctx); err != nil {
 		return err
 	}
-	d.before = effects.Read(d.last.Resources)
-	d.replaced = gke.Replaced(d.cfg.Project, d.cfg.Cluster, d.last.Resources)
+	d.ran = effects.Read(d.before.Resources)
+	d.replaced = gke.Replaced(d.cfg.Project, d.cfg.Cluster, d.before.Resources)
 	d.plan = d.cfg.Plan()
-	d.plan.LastHourlyCost = lastHourlyCost(d.last.Outputs)
+	d.plan.LastHourlyCost = lastHourlyCost(d.before.Outputs)
 	return nil
 }
 
@@ -87,7 +87,7 @@ func (d *deployment) check() error {
 		return err
 	}
 	warnings := d.cfg.Warnings()
-	if len(d.last.Outputs) == 0 { // no update has succeeded
+	if len(d.before.Outputs) == 0 { // no update has succeeded
 		warnings = slices.Concat(warnings, d.cfg.FirstWarnings())
 	}
 	if err := d.warn(warnings...); err != nil {
@@ -96,16 +96,16 @@ func (d *deployment) check() error {
 	if err := checkExisting(d.ctx, d.cfg); err != nil {
 		return err
 	}
-	if err := gke.CheckRanges(d.cfg.Project, d.cfg.Cluster, d.last.Resources); err != nil {
+	if err := gke.CheckRanges(d.cfg.Project, d.cfg.Cluster, d.before.Resources); err != nil {
 		return err
 	}
-	if d.replaced == nil {
-		return checkOrder(d.cfg, d.plan, d.before)
-	}
-	if err := gke.CheckReplaced(d.replaced, d.cfg.Cluster, d.before.Running()); err != nil {
+	if err := d.warn(gke.ReplaceWarning(d.replaced, d.cfg.Cluster)); err != nil {
 		return err
 	}
-	return d.warn(gke.ReplaceWarning(d.replaced, d.cfg.Cluster))
+	if d.replaced != nil {
+		return gke.CheckReplaced(d.replaced, d.cfg.Cluster, d.ran.Running())
+	}
+	return checkOrder(d.cfg, d.plan, d.ran)
 }
 
 // warn shows texts that are not empty.
@@ -127,19 +127,19 @@ func (d *deployment) lookUp() error {
 	if err != nil {
 		return err
 	}
-	d.data, err = findStorage(d.ctx, d.cfg, d.last, google)
+	d.data, err = findStorage(d.ctx, d.cfg, d.before, google)
 	return err
 }
 
 // register registers all parts of the stack, each after what it needs.
 func (d *deployment) register() (err error) {
 	ctx, cfg := d.ctx, d.cfg
-	if d.cluster, err = newCluster(ctx, cfg, d.data, d.last); err != nil {
+	if d.cluster, err = newCluster(ctx, cfg, d.data, d.before); err != nil {
 		return err
 	}
 	// What follows is inside the cluster, and comes after its nodes.
 	inCluster := pulumi.Composite(pulumi.Provider(d.cluster.Provider), d.data.inGoogle())
-	driver, err := gpu.NewDriver(ctx, "nvidia-driver", gpu.Args{Driver: cfg.NVIDIADriver}, inCluster)
+	driver, err := gpu.NewDriver(ctx, "nvidia-driver", cfg.NVIDIADriver, inCluster)
 	if err != nil {
 		return err
 	}

@@ -35,5 +35,5 @@ func (d *deployment) effects() []string {
 	for _, volume := range volumes {
 		after.Add(volume.Object)
 	}
-	return effects.Of(d.before, after, paths)
+	return effects.Of(d.ran, after, paths)
 }

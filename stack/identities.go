@@ -4,9 +4,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/infra/before"
 	"persia/infra/gke"
 	"persia/infra/iam"
-	"persia/infra/stackid"
 	"persia/infra/storage"
 	"persia/workload/persia"
 )
@@ -27,7 +27,7 @@ func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, 
 		Project:        cfg.Project,
 		Buckets:        mounted,
 		Namespace:      persia.NamespaceName,
-		ServiceAccount: stackid.Of(ctx).ServiceAccount(job.Name),
+		ServiceAccount: before.Of(ctx).ServiceAccount(job.Name),
 		Needs:          []pulumi.CustomResource{cluster.ControlPlane},
 	}, inCluster)
 	if err != nil {
@@ -41,7 +41,7 @@ func serviceAccounts(ctx *pulumi.Context, cfg *config.Stack) pulumi.StringMap {
 	accounts := pulumi.StringMap{}
 	for _, job := range cfg.Jobs {
 		if job.Engine != config.EngineOperator {
-			accounts[job.Name] = pulumi.String(stackid.Of(ctx).ServiceAccount(job.Name))
+			accounts[job.Name] = pulumi.String(before.Of(ctx).ServiceAccount(job.Name))
 		}
 	}
 	return accounts

@@ -7,8 +7,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/infra/before"
 	"persia/infra/gke"
-	"persia/infra/stackid"
 	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
@@ -61,12 +61,7 @@ func newJobSet(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 	if !cfg.InstallsJobSet() {
 		return nil, nil
 	}
-	registered, err := queue.InstallJobSet(ctx, "jobset", queue.ControllerArgs{
-		Images:       cfg.Images,
-		Placement:    placement(cfg, cfg.SystemPoolName()),
-		JobNamespace: persia.NamespaceName,
-		Needs:        needs,
-	}, inCluster)
+	registered, err := queue.InstallJobSet(ctx, "jobset", controllerArgs(cfg, needs), inCluster)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +83,7 @@ func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, broke
 				return nil, err
 			}
 			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
-			args.Stack, args.ServiceAccount = stackid.Of(ctx).String(), stackid.Of(ctx).ServiceAccount(job.Name)
+			args.Stack, args.ServiceAccount = before.Of(ctx).String(), before.Of(ctx).ServiceAccount(job.Name)
 			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
 		case config.EngineOperator:
 			// Nothing starts its pods again, so they come after all servers.

@@ -20,13 +20,7 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 		return nil, nil
 	}
 	if cfg.InstallsKueue() {
-		controller, err := queue.InstallKueue(ctx, "kueue", queue.ControllerArgs{
-			JobNamespace: persia.NamespaceName,
-			Images:       cfg.Images,
-			Placement:    placement(cfg, cfg.SystemPoolName()),
-			StartMinutes: cfg.Queue.StartMinutes,
-			Needs:        needs,
-		}, inCluster)
+		controller, err := queue.InstallKueue(ctx, "kueue", controllerArgs(cfg, needs), inCluster)
 		if err != nil {
 			return nil, err
 		}
@@ -40,16 +34,22 @@ func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomReso
 	if !cfg.AsksForNodes() {
 		return needs, nil
 	}
-	asks, err := queue.InstallProvisioner(ctx, "provisioner", queue.ControllerArgs{
-		JobNamespace: persia.NamespaceName,
-		Images:       cfg.Images,
-		Placement:    placement(cfg, cfg.SystemPoolName()),
-		Needs:        needs,
-	}, inCluster)
+	asks, err := queue.InstallProvisioner(ctx, "provisioner", controllerArgs(cfg, needs), inCluster)
 	if err != nil {
 		return nil, err
 	}
 	return slices.Concat(needs, asks.Objects), nil
+}
+
+// controllerArgs describes a controller of queues or JobSets, which comes after needs.
+func controllerArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.ControllerArgs {
+	return queue.ControllerArgs{
+		JobNamespace: persia.NamespaceName,
+		Images:       cfg.Images,
+		Placement:    placement(cfg, cfg.SystemPoolName()),
+		StartMinutes: cfg.Queue.StartMinutes,
+		Needs:        needs,
+	}
 }
 
 func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesArgs {

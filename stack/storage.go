@@ -7,10 +7,10 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/infra/before"
 	"persia/infra/compute"
 	"persia/infra/gke"
 	"persia/infra/iam"
-	"persia/infra/lastupdate"
 	"persia/infra/storage"
 	"persia/workload/persia"
 )
@@ -34,18 +34,18 @@ type storedData struct {
 
 // findStorage looks up the storage of all volumes, and compares it with the last update. It
 // refuses to delete data.
-func findStorage(ctx *pulumi.Context, cfg *config.Stack, last lastupdate.State, google pulumi.ProviderResource) (*storedData, error) {
+func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, google pulumi.ProviderResource) (*storedData, error) {
 	volumes := cfg.StoredVolumes()
 	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name), Provider: google}
 	found, err := storage.Find(ctx, cloud, volumes)
 	if err != nil {
 		return nil, err
 	}
-	previous, err := storage.Previous(last.Outputs, last.Resources)
+	previous, err := storage.Previous(state.Outputs, state.Resources)
 	if err != nil {
 		return nil, err
 	}
-	pairs := storage.Pairs(last.Resources)
+	pairs := storage.Pairs(state.Resources)
 	written := slices.DeleteFunc(slices.Clone(volumes), func(v config.StoredVolume) bool { return !cfg.JobsWrite(v.Name) })
 	for _, warning := range storage.Shared(pairs, written) {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
@@ -90,24 +90,14 @@ func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
 // hasNetwork reports whether the network of an earlier life of the stack exists. Destroy keeps it
 // even if the stack had not created the instance yet.
 func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, error) {
-	if len(d.left) > 0 || d.instanceInNetwork(cfg) {
-		return true, nil
-	}
-	if cfg.Cluster.Existing != nil || !d.keepsNetwork(cfg) {
+	if cfg.Cluster.Existing != nil || len(d.left) == 0 && !slices.ContainsFunc(cfg.StoredVolumes(), inNetwork) {
 		return false, nil
 	}
-	exists, err := compute.NetworkExists(ctx, cfg.Project, cfg.Cluster.Name, pulumi.Provider(d.google))
+	exists, err := compute.LookUp(ctx, "network", map[string]any{"project": cfg.Project, "name": cfg.Cluster.Name}, &struct{}{}, d.google)
 	if err != nil {
 		return false, fmt.Errorf("look for the network %s: %w", cfg.Cluster.Name, err)
 	}
 	return exists, nil
-}
-
-// instanceInNetwork reports whether an instance of the stack is in the network, which then exists.
-func (d *storedData) instanceInNetwork(cfg *config.Stack) bool {
-	return slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
-		return inNetwork(v) && d.found[v.Name].Network == cfg.Cluster.Name
-	})
 }
 
 // inNetwork reports whether the stack creates storage in its own network.

@@ -132,7 +132,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 
 // newControlPlane registers the cluster without a node pool of its own. It also names settings that
 // are off, because the provider does not change settings that an input omits.
-func newControlPlane(ctx *pulumi.Context, name string, args Args, network *network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
+func newControlPlane(ctx *pulumi.Context, name string, args Args, network network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
 	inputs := &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),
@@ -238,13 +238,18 @@ func clusterIdentifier(args Args) string {
 		args.Project, cluster.Region, cluster.Name, cluster.Network.ControlPlane)
 }
 
-// encryption returns the key that encrypts the Secrets of the cluster in the state, and whether the
-// state has the cluster. Since 1.35, GKE answers ENCRYPTED with ALL_OBJECTS_ENCRYPTION_ENABLED, which
-// pulumi-gcp 7.38 refuses as an input. The block is optional and computed: the program leaves it out
-// of the inputs of a cluster that has the key, and the provider plans no change.
+// encryption returns the key that encrypts the Secrets of the cluster in the state, and whether the state
+// has the cluster. It looks at what replaces a cluster itself: a first update that failed has left no
+// provider that identifies the cluster. Since 1.35, GKE answers ENCRYPTED with
+// ALL_OBJECTS_ENCRYPTION_ENABLED, which pulumi-gcp 7.38 refuses as an input. The block is optional and
+// computed: the program leaves it out of the inputs of a cluster that has the key, and the provider plans
+// no change.
 func encryption(args Args) (key string, created bool) {
+	wanted := args.Cluster
 	for urn, cluster := range args.State {
-		if urn.Type() != "gcp:container/cluster:Cluster" || Replaced(args.Project, args.Cluster, args.State) != nil {
+		private, _ := cluster["privateClusterConfig"].(map[string]any)
+		if urn.Type() != "gcp:container/cluster:Cluster" || cluster["project"] != args.Project || cluster["location"] != wanted.Region ||
+			cluster["name"] != wanted.Name || private["masterIpv4CidrBlock"] != wanted.Network.ControlPlane {
 			continue
 		}
 		created = true

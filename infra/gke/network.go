@@ -16,10 +16,8 @@ const (
 )
 
 type network struct {
-	network    *compute.Network
-	subnetwork *compute.Subnetwork
 	// nat takes the nodes to the internet.
-	nat *compute.RouterNat
+	network, subnetwork, nat *compute.Resource
 }
 
 // NetworkID identifies the network of a cluster.
@@ -27,64 +25,57 @@ func NetworkID(project, cluster string) string {
 	return fmt.Sprintf("projects/%s/global/networks/%s", project, cluster)
 }
 
-// newNetwork registers a network of the cluster's own.
-func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (*network, error) {
+// newNetwork registers a network of the cluster's own, with a subnetwork and what private nodes reach the
+// internet through.
+func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (made network, err error) {
+	project, region, all := pulumi.String(args.Project), pulumi.String(args.Cluster.Region), pulumi.String(args.Cluster.Name)
 	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(args.KeepNetwork)}
 	if args.AdoptNetwork {
 		opts = append(opts, pulumi.Import(pulumi.ID(NetworkID(args.Project, args.Cluster.Name))))
 	}
-	vpc, err := compute.NewNetwork(ctx, name, &compute.NetworkArgs{
-		Project:               pulumi.String(args.Project),
-		Name:                  pulumi.String(args.Cluster.Name),
-		AutoCreateSubnetworks: pulumi.Bool(false),
+	made.network, err = compute.Register(ctx, "network", name, pulumi.Map{
+		"project":               project,
+		"name":                  all,
+		"autoCreateSubnetworks": pulumi.Bool(false),
 	}, opts...)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
-	subnetwork, err := newSubnetwork(ctx, name, args, vpc, child)
-	if err != nil {
-		return nil, err
-	}
-	nat, err := newNAT(ctx, name, args, vpc, child)
-	return &network{network: vpc, subnetwork: subnetwork, nat: nat}, err
-}
-
-func newSubnetwork(ctx *pulumi.Context, name string, args Args, vpc *compute.Network, child pulumi.ResourceOption) (*compute.Subnetwork, error) {
 	ranges := args.Cluster.Network
-	return compute.NewSubnetwork(ctx, name, &compute.SubnetworkArgs{
-		Project:               pulumi.String(args.Project),
-		Region:                pulumi.String(args.Cluster.Region),
-		Name:                  pulumi.String(args.Cluster.Name),
-		Network:               vpc.ID(),
-		IpCidrRange:           pulumi.String(ranges.Nodes),
-		PrivateIpGoogleAccess: pulumi.Bool(true),
-		SecondaryIpRanges: []compute.SubnetworkSecondaryIpRange{
-			{RangeName: pulumi.String(podRange), IpCidrRange: pulumi.String(ranges.Pods)},
-			{RangeName: pulumi.String(serviceRange), IpCidrRange: pulumi.String(ranges.Services)},
+	made.subnetwork, err = compute.Register(ctx, "subnetwork", name, pulumi.Map{
+		"project":               project,
+		"region":                region,
+		"name":                  all,
+		"network":               made.network.ID(),
+		"ipCidrRange":           pulumi.String(ranges.Nodes),
+		"privateIpGoogleAccess": pulumi.Bool(true),
+		"secondaryIpRanges": pulumi.Array{
+			pulumi.Map{"rangeName": pulumi.String(podRange), "ipCidrRange": pulumi.String(ranges.Pods)},
+			pulumi.Map{"rangeName": pulumi.String(serviceRange), "ipCidrRange": pulumi.String(ranges.Services)},
 		},
 	}, child)
-}
-
-// newNAT registers what private nodes reach the internet through.
-func newNAT(ctx *pulumi.Context, name string, args Args, vpc *compute.Network, child pulumi.ResourceOption) (*compute.RouterNat, error) {
-	router, err := compute.NewRouter(ctx, name, &compute.RouterArgs{
-		Project: pulumi.String(args.Project),
-		Region:  pulumi.String(args.Cluster.Region),
-		Name:    pulumi.String(args.Cluster.Name),
-		Network: vpc.ID(),
+	if err != nil {
+		return made, err
+	}
+	router, err := compute.Register(ctx, "router", name, pulumi.Map{
+		"project": project,
+		"region":  region,
+		"name":    all,
+		"network": made.network.ID(),
 	}, child)
 	if err != nil {
-		return nil, err
+		return made, err
 	}
-	return compute.NewRouterNat(ctx, name, &compute.RouterNatArgs{
-		Project:                       pulumi.String(args.Project),
-		Region:                        pulumi.String(args.Cluster.Region),
-		Name:                          pulumi.String(args.Cluster.Name),
-		Router:                        router.Name,
-		NatIpAllocateOption:           pulumi.String("AUTO_ONLY"),
-		SourceSubnetworkIpRangesToNat: pulumi.String("ALL_SUBNETWORKS_ALL_IP_RANGES"),
-		LogFilter:                     pulumi.String("ERRORS_ONLY"),
+	made.nat, err = compute.Register(ctx, "routerNat", name, pulumi.Map{
+		"project":                       project,
+		"region":                        region,
+		"name":                          all,
+		"router":                        router.Name,
+		"natIpAllocateOption":           pulumi.String("AUTO_ONLY"),
+		"sourceSubnetworkIpRangesToNat": pulumi.String("ALL_SUBNETWORKS_ALL_IP_RANGES"),
+		"logConfig":                     pulumi.Map{"enable": pulumi.Bool(true), "filter": pulumi.String("ERRORS_ONLY")},
 	}, child)
+	return made, err
 }
 
 func ipAllocation() container.ClusterIpAllocationPolicyArgs {

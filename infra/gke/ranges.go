@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
-	"persia/infra/compute"
 )
 
 // CheckRanges refuses changes of the address ranges in the state of the stack that Google Cloud
@@ -19,7 +18,7 @@ func CheckRanges(project string, cluster config.Cluster, resources map[resource.
 	}
 	for urn, subnetwork := range resources {
 		// In another project or region, or by another name, all of the cluster is new.
-		if urn.Type() != compute.SubnetworkType || urn.Name() != cluster.Name || subnetwork["project"] != project || subnetwork["region"] != cluster.Region {
+		if urn.Type() != "gcp:compute/subnetwork:Subnetwork" || urn.Name() != cluster.Name || subnetwork["project"] != project || subnetwork["region"] != cluster.Region {
 			continue
 		}
 		path := field.NewPath("persia:cluster", "network")

@@ -88,7 +88,7 @@ func parts(identifier string) map[string]string {
 
 // CheckReplaced refuses to replace a cluster with running jobs, unless the stack file names it.
 func CheckReplaced(replacement *Replacement, cluster config.Cluster, running []string) error {
-	if replacement == nil || len(running) == 0 || cluster.Replace == replacement.Cluster {
+	if len(running) == 0 || cluster.Replace == replacement.Cluster {
 		return nil
 	}
 	var problems []error

@@ -23,19 +23,14 @@ type Driver struct {
 	Objects []pulumi.CustomResource
 }
 
-// Args describes the driver's installation.
-type Args struct {
-	Driver config.NVIDIADriver
-}
-
 // NewDriver registers the installer DaemonSet, if the driver comes from one.
-func NewDriver(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Driver, error) {
+func NewDriver(ctx *pulumi.Context, name string, driver config.NVIDIADriver, opts ...pulumi.ResourceOption) (*Driver, error) {
 	component := &Driver{}
 	if err := ctx.RegisterComponentResource("persia:gpu:Driver", name, component, opts...); err != nil {
 		return nil, err
 	}
-	if args.Driver.Installer != config.InstallerManaged {
-		daemonSet, err := kube.Register(ctx, name, installer(args.Driver), pulumi.Parent(component), kube.WorkloadTimeouts())
+	if driver.Installer != config.InstallerManaged {
+		daemonSet, err := kube.Register(ctx, name, installer(driver), pulumi.Parent(component), kube.WorkloadTimeouts())
 		if err != nil {
 			return nil, err
 		}

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
@@ -50,17 +49,8 @@ func TestDriver(t *testing.T) {
 				return
 			}
 			set := testkit.Object[appsv1.DaemonSet](t, recorder.One(t, testkit.DaemonSet, "nvidia-driver"))
-			assert.Equal(t, "kube-system", set.Namespace)
 			pod := set.Spec.Template.Spec
 			assert.Equal(t, test.installer, pod.InitContainers[0].Image)
-			assert.True(t, *pod.InitContainers[0].SecurityContext.Privileged)
-			assert.Equal(t, "system-node-critical", pod.PriorityClassName)
-			gpu := corev1.NodeSelectorRequirement{Key: "cloud.google.com/gke-accelerator", Operator: corev1.NodeSelectorOpExists}
-			const driver = "cloud.google.com/gke-gpu-driver-version"
-			assert.Equal(t, []corev1.NodeSelectorTerm{
-				{MatchExpressions: []corev1.NodeSelectorRequirement{gpu, {Key: driver, Operator: corev1.NodeSelectorOpDoesNotExist}}},
-				{MatchExpressions: []corev1.NodeSelectorRequirement{gpu, {Key: driver, Operator: corev1.NodeSelectorOpIn, Values: []string{"disabled"}}}},
-			}, pod.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms, "upstream's terms")
 			mounted := map[string]bool{}
 			for _, volume := range pod.Volumes {
 				mounted[volume.Name] = true

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
@@ -61,7 +60,8 @@ func left(stack string) testkit.Cloud {
 		instanceID: {"tier": "ZONAL", "effectiveLabels": labels,
 			"fileShares": []any{map[string]any{"capacityGb": 1024, "name": "checkpoints"}},
 			"networks":   []any{map[string]any{"network": "projects/my-project/global/networks/persia-dev", "ipAddresses": []any{"10.0.0.2"}}}},
-		diskID:       {"size": 1024, "type": "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/diskTypes/pd-balanced", "effectiveLabels": labels},
+		diskID: {"size": 1024, "type": "https://www.googleapis.com/compute/v1/projects/my-project/zones/us-central1-a/diskTypes/pd-balanced", "effectiveLabels": labels},
+		"projects/my-project/global/networks/persia-dev": {"name": "persia-dev"},
 		regionDiskID: {"size": 1024, "type": "pd-balanced", "effectiveLabels": labels},
 	}
 }
@@ -121,77 +121,60 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestShrinking is refused before anything is registered, and growing is not.
-func TestShrinking(t *testing.T) {
-	for name, test := range created {
-		t.Run(name, func(t *testing.T) {
-			larger, smaller := test.source(map[string]any{}), test.source(map[string]any{"tier": "BASIC_HDD"})
-			larger["size"], smaller["size"] = "2Ti", "1Ti"
-			if test.typeToken != testkit.FilestoreInstance {
-				smaller = test.source(map[string]any{})
-				smaller["size"] = "512Gi"
-			}
-			grown := programtest.MustDeploy(t, withVolume(t, larger), left(programtest.ThisStack))
-			volume := testkit.Object[corev1.PersistentVolume](t, grown.One(t, testkit.Volume, "more"))
-			assert.Equal(t, "2Ti", volume.Spec.Capacity.Storage().String())
-			if test.typeToken == testkit.Bucket {
-				return // has no size
-			}
-			there := left(programtest.ThisStack)
-			there[instanceID]["tier"] = "BASIC_HDD"
-			there[instanceID]["fileShares"] = []any{map[string]any{"capacityGb": 2048, "name": "checkpoints"}}
-			recorder, err := programtest.Deploy(t, withVolume(t, smaller), there)
-			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: ")
-			require.ErrorContains(t, err, "never shrinks; write ")
-			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
-		})
+// TestUnlikeWhatIsThere: storage that the stack takes over or uses is there, and like the stack file, before
+// anything is registered. It may grow.
+func TestUnlikeWhatIsThere(t *testing.T) {
+	sized := func(size string, volume map[string]any) map[string]any {
+		volume["size"] = size
+		return volume
 	}
-}
-
-// TestUnchangeable checks that the program refuses a change that would replace storage.
-func TestUnchangeable(t *testing.T) {
-	cases := map[string]struct {
+	with := func(kind string, create map[string]any) map[string]any { return created[kind].source(create) }
+	instance := func() map[string]any {
+		return source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints"})
+	}
+	disk := func() map[string]any {
+		return source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}})
+	}
+	moved := instance()
+	moved["filestore"].(map[string]any)["ip"] = "10.8.8.8"
+	const changed, shrinks, larger, missing = ": Invalid value: .* cannot be changed", "size: Invalid value: .* never shrinks; write ", `size: Invalid value: "2Ti": .* write 1024Gi or less`, "does not exist; correct the name, or write create: {}"
+	for name, c := range map[string]struct {
 		source map[string]any
-		path   string
+		absent bool
+		says   string
 	}{
-		"location of a bucket":   {created["bucket"].source(map[string]any{"location": "EU"}), "gcsFuse.create.location"},
-		"tier of an instance":    {created["Filestore"].source(map[string]any{"tier": "BASIC_HDD"}), "filestore.create.tier"},
-		"key of an instance":     {created["Filestore"].source(map[string]any{"kmsKey": kmsKey}), "filestore.create.kmsKey"},
-		"share of an instance":   {source("filestore", map[string]any{"instance": "fs", "share": "other", "create": map[string]any{}}), "filestore.share"},
-		"address of an instance": {source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "ip": "10.8.8.8"}), "filestore.ip"},
-		"type of a disk":         {created["disk"].source(map[string]any{"type": "pd-ssd"}), "persistentDisk.create.type"},
-		"key of a disk":          {created["disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
-		"key of regional disks":  {created["regional disk"].source(map[string]any{"kmsKey": kmsKey}), "persistentDisk.create.kmsKey"},
-	}
-	for name, test := range cases {
+		"location of a bucket":       {with("bucket", map[string]any{"location": "EU"}), false, "gcsFuse.create.location" + changed},
+		"tier of an instance":        {with("Filestore", map[string]any{"tier": "BASIC_HDD"}), false, "filestore.create.tier" + changed},
+		"key of an instance":         {with("Filestore", map[string]any{"kmsKey": kmsKey}), false, "filestore.create.kmsKey" + changed},
+		"share of an instance":       {source("filestore", map[string]any{"instance": "fs", "share": "other", "create": map[string]any{}}), false, "filestore.share" + changed},
+		"address of an instance":     {moved, false, "filestore.ip" + changed},
+		"type of a disk":             {with("disk", map[string]any{"type": "pd-ssd"}), false, "persistentDisk.create.type" + changed},
+		"key of a disk":              {with("disk", map[string]any{"kmsKey": kmsKey}), false, "persistentDisk.create.kmsKey" + changed},
+		"key of a regional disk":     {with("regional disk", map[string]any{"kmsKey": kmsKey}), false, "persistentDisk.create.kmsKey" + changed},
+		"a smaller disk":             {sized("512Gi", with("disk", map[string]any{})), false, shrinks},
+		"a smaller regional disk":    {sized("512Gi", with("regional disk", map[string]any{})), false, shrinks},
+		"a larger instance":          {sized("2Ti", with("Filestore", map[string]any{})), false, ""},
+		"a larger disk":              {sized("2Ti", with("disk", map[string]any{})), false, ""},
+		"an existing instance":       {instance(), false, ""},
+		"an existing disk":           {disk(), false, ""},
+		"a claim beyond an instance": {sized("2Ti", instance()), false, larger},
+		"a claim beyond a disk":      {sized("2Ti", disk()), false, larger},
+		"an absent instance":         {instance(), true, missing},
+		"an absent disk":             {disk(), true, missing},
+	} {
 		t.Run(name, func(t *testing.T) {
-			recorder, err := programtest.Deploy(t, withVolume(t, test.source), left(programtest.ThisStack))
-			require.ErrorContains(t, err, "persia:storage[1]."+test.path+": Invalid value: ")
-			require.ErrorContains(t, err, "cannot be changed")
-			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
-		})
-	}
-}
-
-// TestExistingStorage must be there, and large enough.
-func TestExistingStorage(t *testing.T) {
-	sources := map[string]map[string]any{
-		"Filestore": source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints"}),
-		"disk":      source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}),
-	}
-	for name, source := range sources {
-		t.Run(name, func(t *testing.T) {
-			_, err := programtest.Deploy(t, withVolume(t, source), nil)
-			require.ErrorContains(t, err, "does not exist; correct the name, or write create: {}")
-			source["size"] = "2Ti"
-			_, err = programtest.Deploy(t, withVolume(t, source), left(""))
-			require.ErrorContains(t, err, "persia:storage[1].size: Invalid value: \"2Ti\"")
-			require.ErrorContains(t, err, "write 1024Gi or less")
-			source["size"] = "1Ti"
-			recorder := programtest.MustDeploy(t, withVolume(t, source), left(""))
-			for _, token := range []string{testkit.Bucket, testkit.FilestoreInstance, testkit.Disk} {
-				assert.Empty(t, recorder.Some(token), "what is there is not the stack's")
+			there := left(programtest.ThisStack)
+			if c.absent {
+				there = nil
 			}
+			recorder, err := programtest.Deploy(t, withVolume(t, c.source), there)
+			if c.says == "" {
+				require.NoError(t, err)
+				return
+			}
+			require.Error(t, err)
+			assert.Regexp(t, `persia:storage\[1\].*`+c.says, err.Error())
+			assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs())
 		})
 	}
 }

@@ -139,7 +139,11 @@ func TestOneGrantOfAKey(t *testing.T) {
 	for _, grant := range grants {
 		assert.True(t, grant.RegisterRPC.GetRetainOnDelete())
 		assert.Contains(t, grant.RegisterRPC.GetParent(), "persia:iam:Keys::", "it belongs neither to the cluster nor to a volume")
+		assert.Contains(t, recorder.One(t, testkit.Cluster, "persia-dev").Dependencies(), grant.URN)
 	}
+	secrets := recorder.One(t, testkit.KeyGrant, kmsKey+"/container-engine-robot")
+	assert.Equal(t, "serviceAccount:service-123456789012@container-engine-robot.iam.gserviceaccount.com", testkit.At(t, secrets, "member"))
+	assert.Equal(t, "roles/cloudkms.cryptoKeyEncrypterDecrypter", testkit.At(t, secrets, "role"))
 	compute := recorder.One(t, testkit.KeyGrant, kmsKey+"/compute-system")
 	assert.Contains(t, recorder.Before(recorder.One(t, testkit.Disk, "us-central1-a/d")), compute.URN)
 	assert.Contains(t, recorder.Before(recorder.All(t, testkit.NodePool)[0]), compute.URN)

@@ -37,60 +37,63 @@ func registerDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk) (reg
 	if err != nil {
 		return registered{}, err
 	}
-	register := newZonalDisk
-	if s.Regional() {
-		register = newRegionalDisk
+	kind, keyField := "disk", "kmsKeySelfLink"
+	inputs := pulumi.Map{
+		"project": pulumi.String(b.Project),
+		"name":    pulumi.String(s.Disk),
+		"type":    pulumi.String(s.Create.Type),
+		"size":    pulumi.Int(int(b.Volume.SizeGiB())),
+		"labels":  b.labels(ctx),
 	}
-	disk, err := register(ctx, b, s, b.outliving(grants))
+	if s.Regional() {
+		kind, keyField = "regionDisk", "kmsKeyName"
+		inputs["region"], inputs["replicaZones"] = pulumi.String(s.Region()), pulumi.ToStringArray(s.Zones)
+	} else {
+		inputs["zone"] = pulumi.String(s.Zones[0])
+	}
+	if s.Create.KMSKey != "" {
+		inputs["diskEncryptionKey"] = pulumi.Map{keyField: pulumi.String(s.Create.KMSKey)}
+	}
+	// The provider returns these as secrets because its default labels may be secret.
+	secret := pulumi.AdditionalSecretOutputs([]string{"effectiveLabels", "pulumiLabels"})
+	disk, err := compute.Register(ctx, kind, b.name, inputs, b.outliving(grants), secret)
 	return registered{resources: []pulumi.CustomResource{disk}}, err
 }
 
-func newZonalDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	return compute.NewDisk(ctx, b.name, s.Zones[0], diskArgs(ctx, b, s), opts)
-}
-
-func newRegionalDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk, opts pulumi.ResourceOption) (pulumi.CustomResource, error) {
-	return compute.NewRegionDisk(ctx, b.name, s.Region(), s.Zones, diskArgs(ctx, b, s), opts)
-}
-
-func diskArgs(ctx *pulumi.Context, b backing, s *config.PersistentDisk) *compute.DiskArgs {
-	args := &compute.DiskArgs{
-		Project: pulumi.String(b.Project),
-		Name:    pulumi.String(s.Disk),
-		Type:    pulumi.String(s.Create.Type),
-		Size:    pulumi.Int(int(b.Volume.SizeGiB())),
-		Labels:  b.labels(ctx),
-	}
-	if s.Create.KMSKey != "" {
-		args.KMSKey = pulumi.String(s.Create.KMSKey)
-	}
-	return args
+// diskFound is a disk that exists. Its size is in GB, and its type is a URL. A zonal disk has the link of
+// its key, and a regional disk the name.
+type diskFound struct {
+	Size   int64             `pulumi:"size"`
+	Labels map[string]string `pulumi:"effectiveLabels"`
+	Type   string            `pulumi:"type"`
+	Keys   []struct {
+		SelfLink string `pulumi:"kmsKeySelfLink"`
+		Name     string `pulumi:"kmsKeyName"`
+	} `pulumi:"diskEncryptionKeys"`
 }
 
 func findDisk(ctx *pulumi.Context, cloud Cloud, s *config.PersistentDisk) (present, error) {
-	disk, err := lookupDisk(ctx, s, pulumi.Provider(cloud.Provider))
-	if err != nil {
-		return present{}, unlessAbsent(err, s.Disk)
-	}
-	return presentDisk(s, int64(disk.Size), disk.EffectiveLabels, disk.Type, disk.KMSKey()), nil
-}
-
-func lookupDisk(ctx *pulumi.Context, s *config.PersistentDisk, provider pulumi.InvokeOption) (compute.DiskResult, error) {
+	kind, args := "disk", map[string]any{"project": s.Project, "name": s.Disk}
 	if s.Regional() {
-		return compute.LookupRegionDisk(ctx, s.Project, s.Region(), s.Disk, provider)
+		kind, args["region"] = "regionDisk", s.Region()
+	} else {
+		args["zone"] = s.Zones[0]
 	}
-	return compute.LookupDisk(ctx, s.Project, s.Zones[0], s.Disk, provider)
-}
-
-func presentDisk(s *config.PersistentDisk, size int64, labels map[string]string, diskType, key string) present {
-	found := present{Found: Found{ID: s.Handle()}, labels: labels, sizeGiB: size}
+	var disk diskFound
+	exists, err := compute.LookUp(ctx, kind, args, &disk, cloud.Provider)
+	if err != nil || !exists {
+		return present{}, err
+	}
+	found := present{Found: Found{ID: s.Handle()}, labels: disk.Labels, sizeGiB: disk.Size}
 	if s.Create != nil {
-		// Compute Engine gives the type as a URL, and the key with its version.
-		key, _, _ = strings.Cut(key, "/cryptoKeyVersions/")
+		key := ""
+		if len(disk.Keys) > 0 {
+			key, _, _ = strings.Cut(disk.Keys[0].SelfLink+disk.Keys[0].Name, "/cryptoKeyVersions/")
+		}
 		found.fixed = []fixed{
-			{"create.type", s.Create.Type, path.Base(diskType)},
+			{"create.type", s.Create.Type, path.Base(disk.Type)},
 			{"create.kmsKey", s.Create.KMSKey, key},
 		}
 	}
-	return found
+	return found, nil
 }

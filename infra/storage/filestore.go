@@ -106,7 +106,7 @@ func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (prese
 		found.fixed = append(found.fixed, fixed{"share", s.Share, instance.FileShares[0].Name})
 	}
 	if len(instance.Networks) > 0 {
-		found.Network = path.Base(instance.Networks[0].Network)
+		found.network = path.Base(instance.Networks[0].Network)
 		addresses := instance.Networks[0].IpAddresses
 		if len(addresses) > 0 {
 			found.ip = addresses[0]
@@ -119,7 +119,7 @@ func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (prese
 		found.fixed = append(found.fixed,
 			fixed{"create.tier", create.Tier, instance.Tier},
 			fixed{"create.kmsKey", create.KMSKey, instance.KmsKeyName},
-			fixed{"instance", "network " + path.Base(cloud.Network), "network " + found.Network})
+			fixed{"instance", "network " + path.Base(cloud.Network), "network " + found.network})
 	}
 	return found, nil
 }

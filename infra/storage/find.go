@@ -8,17 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
-	"persia/infra/stackid"
+	"persia/infra/before"
 )
 
 // Found describes the storage of a volume that already exists in Google Cloud.
 type Found struct {
 	// ID is the ID with which Pulumi imports the storage, or "" if it does not exist.
 	ID string
-	// Network is the name of the network that a Filestore instance is in.
-	Network string
 
-	ip string
+	// network is the name of the network that a Filestore instance is in, and ip its address.
+	network, ip string
 }
 
 // present is existing storage, with the settings that a stack must match.
@@ -57,7 +56,7 @@ func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}
-		problems = append(problems, check(stored.Path, &stored.Volume, there, stackid.Of(ctx).Label())...)
+		problems = append(problems, check(stored.Path, &stored.Volume, there, before.Of(ctx).Label())...)
 		found[stored.Name] = there.Found
 	}
 	return found, refusal(problems)
@@ -129,7 +128,7 @@ const ownerLabel = "persia-stack"
 const deletionLabel = "persia-deleted-with-stack"
 
 func (b backing) labels(ctx *pulumi.Context) pulumi.StringMap {
-	labels := pulumi.StringMap{ownerLabel: pulumi.String(stackid.Of(ctx).Label())}
+	labels := pulumi.StringMap{ownerLabel: pulumi.String(before.Of(ctx).Label())}
 	if b.Volume.DeletesData() {
 		labels[deletionLabel] = pulumi.String("true")
 	}

@@ -159,7 +159,7 @@ func Left(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.
 		if err != nil {
 			return nil, fmt.Errorf("look for %s: %w", instance, err)
 		}
-		if there.ID != "" && there.Network == path.Base(cloud.Network) {
+		if there.ID != "" && there.network == path.Base(cloud.Network) {
 			left = append(left, Record{Source: r.Source})
 		}
 	}

@@ -155,18 +155,6 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// TestSeedVolume is the published example, the stack dev's own volume.
-func TestSeedVolume(t *testing.T) {
-	volume, claim := pair(t, programtest.DeployStack(t, "dev"), "checkpoints-vol")
-	assertPair(t, volume, claim)
-	assert.Equal(t, "checkpoints-vol", volume.Name)
-	assert.Equal(t, "checkpoints-pvc", claim.Name)
-	assert.Equal(t, "10Gi", volume.Spec.Capacity.Storage().String())
-	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, volume.Spec.AccessModes)
-	assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
-	assert.Equal(t, "/var/lib/persia", volume.Spec.HostPath.Path)
-}
-
 // TestReclaimPolicy checks that a driver deletes only volumes that it created.
 func TestReclaimPolicy(t *testing.T) {
 	over := source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h"})
@@ -174,18 +162,6 @@ func TestReclaimPolicy(t *testing.T) {
 	volume, _ := pair(t, programtest.MustDeploy(t, withVolume(t, over), nil), "more")
 	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, volume.Spec.PersistentVolumeReclaimPolicy)
 	assert.Equal(t, map[string]string{"pv.kubernetes.io/provisioned-by": "d.example.com"}, volume.Annotations)
-}
-
-// TestClaimStaysAsItWas checks that the requests of a claim never change, because Kubernetes
-// refuses that.
-func TestClaimStaysAsItWas(t *testing.T) {
-	recorder := programtest.DeployStack(t, "dev")
-	claim := recorder.One(t, testkit.Claim, "checkpoints-vol")
-	assert.Equal(t, []string{"spec.resources.requests"}, claim.RegisterRPC.GetIgnoreChanges())
-	assert.Empty(t, recorder.One(t, testkit.Volume, "checkpoints-vol").RegisterRPC.GetIgnoreChanges())
-	for _, token := range []string{testkit.Volume, testkit.Claim} {
-		assert.Equal(t, "5m", recorder.One(t, token, "checkpoints-vol").RegisterRPC.GetCustomTimeouts().GetDelete(), "a mounted claim is not waited for without end")
-	}
 }
 
 // TestMounts: the job's for every role, a role's own in addition to them, each read-only or
@@ -233,47 +209,4 @@ func TestMounts(t *testing.T) {
 	}, set.Spec.Template.Annotations)
 	other := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker"))
 	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
-}
-
-func TestVolumes(t *testing.T) {
-	cases := map[string]struct {
-		stack, volume, claim, size string
-		mode                       corev1.PersistentVolumeAccessMode
-	}{
-		"hostPath": {"dev", "checkpoints-vol", "checkpoints-pvc", "10Gi", corev1.ReadWriteOnce},
-		"GCS FUSE": {"prod", "workspace", "workspace", "1Pi", corev1.ReadWriteMany},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			recorder := programtest.DeployStack(t, test.stack)
-			volume := testkit.Object[corev1.PersistentVolume](t, recorder.One(t, testkit.Volume, test.volume))
-			claim := testkit.Object[corev1.PersistentVolumeClaim](t, recorder.One(t, testkit.Claim, test.volume))
-
-			assert.Equal(t, test.volume, volume.Name)
-			assert.Equal(t, test.claim, claim.Name)
-			assert.Equal(t, "persia", claim.Namespace)
-			assert.Equal(t, test.size, volume.Spec.Capacity.Storage().String())
-			assert.Equal(t, test.size, claim.Spec.Resources.Requests.Storage().String())
-			assert.Equal(t, []corev1.PersistentVolumeAccessMode{test.mode}, volume.Spec.AccessModes)
-			assert.Equal(t, volume.Spec.AccessModes, claim.Spec.AccessModes)
-			assert.Equal(t, corev1.PersistentVolumeReclaimRetain, volume.Spec.PersistentVolumeReclaimPolicy)
-
-			// What makes the two find each other, and nothing else.
-			assert.Equal(t, test.volume, claim.Spec.VolumeName)
-			require.NotNil(t, claim.Spec.StorageClassName)
-			assert.Empty(t, *claim.Spec.StorageClassName)
-			assert.Empty(t, volume.Spec.StorageClassName)
-			assert.Equal(t, test.claim, volume.Spec.ClaimRef.Name)
-			assert.Equal(t, "persia", volume.Spec.ClaimRef.Namespace)
-		})
-	}
-
-	prod := programtest.DeployStack(t, "prod")
-	volume := testkit.Object[corev1.PersistentVolume](t, prod.One(t, testkit.Volume, "workspace"))
-	assert.Equal(t, "gcsfuse.csi.storage.gke.io", volume.Spec.CSI.Driver)
-	assert.Equal(t, "my-project-persia-workspace", volume.Spec.CSI.VolumeHandle)
-	grant := prod.One(t, testkit.BucketGrant, "gs://my-project-persia-workspace/criteo")
-	assert.Equal(t, "roles/storage.objectUser", testkit.At(t, grant, "role"))
-	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, prod, "criteo"), testkit.At(t, grant, "member"))
 }

@@ -1,5 +1,4 @@
-// Package stackid derives names that identify a stack, inside and outside of Pulumi.
-package stackid
+package before
 
 import (
 	"strings"

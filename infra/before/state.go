@@ -1,10 +1,11 @@
-// Package lastupdate reads the state after the last update of a stack.
+// Package before finds out what is there before an update: the state of the stack, which the stack's names
+// identify, and what an existing cluster holds.
 //
 // A program cannot see the state of its own stack, and a [pulumi.StackReference] would appear as a
 // step of every preview. The package therefore calls two functions of the engine that the SDK does
 // not document: readStackOutputs, which the SDK calls for a StackReference, and
 // readStackResourceOutputs.
-package lastupdate
+package before
 
 import (
 	"fmt"
@@ -13,8 +14,6 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-
-	"persia/infra/stackid"
 )
 
 // State is the state of a stack before an update. It is empty until an update has succeeded.
@@ -50,7 +49,7 @@ func Read(ctx *pulumi.Context) (State, error) {
 // call calls a function of the engine that takes the name of a stack, and returns the
 // function's outputs. Some of them are secret, which Invoke would refuse.
 func call(ctx *pulumi.Context, function, argument string) (map[string]any, error) {
-	name := stackid.Of(ctx).String()
+	name := Of(ctx).String()
 	var answer struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}

@@ -1,4 +1,4 @@
-package lastupdate_test
+package before_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 
-	"persia/infra/lastupdate"
+	"persia/infra/before"
 )
 
 // engine fails as often as errs has errors, and then returns a stack without outputs.
@@ -46,7 +46,7 @@ func TestReadDuringAWrite(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			mock := &engine{errs: c.errs}
 			err := pulumi.RunErr(func(ctx *pulumi.Context) error {
-				_, err := lastupdate.Read(ctx)
+				_, err := before.Read(ctx)
 				return err
 			}, pulumi.WithMocks("persia", "dev", mock))
 			assert.Equal(t, c.calls, mock.calls)

@@ -1,4 +1,4 @@
-package existing
+package before
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ func TestHoldsOneStack(t *testing.T) {
 		"no answer at all":     {status: http.StatusServiceUnavailable, says: []string{"503"}, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := Check(t.Context(), cluster(t, answering(t, test.answers, test.status)), "acme/persia/dev")
+			err := CheckCluster(t.Context(), cluster(t, answering(t, test.answers, test.status)), "acme/persia/dev")
 			if test.says == nil {
 				assert.NoError(t, err)
 				return
@@ -138,9 +138,9 @@ func TestCheckUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	url := server.URL
 	server.Close()
-	assert.ErrorIs(t, Check(t.Context(), cluster(t, url), "acme/persia/dev"), ErrUnknown)
+	assert.ErrorIs(t, CheckCluster(t.Context(), cluster(t, url), "acme/persia/dev"), ErrUnknown)
 	nowhere := config.Cluster{Name: "shared", Existing: &config.ExistingCluster{Kubeconfig: filepath.Join(t.TempDir(), "none")}}
-	assert.ErrorIs(t, Check(t.Context(), nowhere, "acme/persia/dev"), ErrUnknown)
+	assert.ErrorIs(t, CheckCluster(t.Context(), nowhere, "acme/persia/dev"), ErrUnknown)
 }
 
 // cluster returns a cluster whose kubeconfig has two contexts; the second leads to url.

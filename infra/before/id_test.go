@@ -1,11 +1,9 @@
-package stackid
+package before
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // TestNames: buckets and grants of running stacks have these names. Another one would
@@ -30,23 +28,5 @@ func TestNames(t *testing.T) {
 			assert.Equal(t, c.label, c.id.Label())
 			assert.Equal(t, c.account, c.id.ServiceAccount("criteo"))
 		})
-	}
-}
-
-// TestStacksStayApart checks that no two stacks share a label or a service account.
-func TestStacksStayApart(t *testing.T) {
-	labels, accounts := map[string]ID{}, map[string]ID{}
-	for _, id := range []ID{
-		{"acme", "persia", "prod"}, {"other", "persia", "prod"}, {"acme", "persia", "Prod"},
-		{"acme", "persia", "a.b"}, {"acme", "persia", "a-b"}, {"acme", "persia-a", "b"}, {"acme", "persia", "a_b"},
-		{"acme", "persia", strings.Repeat("a", 90)}, {"acme", "persia", strings.Repeat("a", 91)},
-	} {
-		label, account := id.Label(), id.ServiceAccount("criteo")
-		assert.NotContains(t, labels, label, id)
-		assert.NotContains(t, accounts, account, id)
-		assert.LessOrEqual(t, len(label), validation.LabelValueMaxLength, label)
-		assert.Regexp(t, `^[a-z0-9_-]+$`, label)
-		assert.Empty(t, validation.IsDNS1123Subdomain(account), account)
-		labels[label], accounts[account] = id, id
 	}
 }

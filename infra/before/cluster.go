@@ -1,4 +1,4 @@
-package existing
+package before
 
 import (
 	"context"
@@ -26,10 +26,10 @@ const leastMinor = 30
 // stack all the same.
 var ErrUnknown = errors.New("not known whether it can hold the stack")
 
-// Check asks a cluster for its release and for the stack that it holds. A cluster holds
+// CheckCluster asks a cluster for its release and for the stack that it holds. A cluster holds
 // one: the namespaces, priority classes and admission policies of a second would have
 // the names of the first one's.
-func Check(ctx context.Context, cluster config.Cluster, stack string) error {
+func CheckCluster(ctx context.Context, cluster config.Cluster, stack string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := connect(*cluster.Existing)
