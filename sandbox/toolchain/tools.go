@@ -28,6 +28,8 @@ const (
 	OfJobSetImage Group = "the image of JobSet"
 	// OfNode are the programs of a real node, which most stacks do not need.
 	OfNode Group = "a real node"
+	// OfBuckets has Cloud Storage FUSE, for stacks and tests that really mount a bucket.
+	OfBuckets Group = "buckets"
 	// OfBenchmarks has what a benchmark compares the program with.
 	OfBenchmarks Group = "benchmarks"
 )
@@ -103,6 +105,9 @@ var all = []tool{
 	{OfNode, "network-policies", "node-network", "github.com/cloudnativelabs/kube-router", "./network-policies", nil},
 	{OfNode, "kube-proxy", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-proxy", kubernetesVersion},
 	{OfNode, "kubelet", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubelet", kubernetesVersion},
+
+	{OfBuckets, "gcsfuse", "gcsfuse", "github.com/googlecloudplatform/gcsfuse/v3", "github.com/googlecloudplatform/gcsfuse/v3",
+		[]variable{{"github.com/googlecloudplatform/gcsfuse/v3/common.gcsfuseVersion", "{semver}"}}},
 
 	{OfBenchmarks, "kubectl", "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
 }

@@ -170,7 +170,7 @@ class Keeper:
 
     def observe(self):
         """Claim the run again if the claim of the other coordinator stands still for twice the time
-        after which a replica is lost: a bucket's mount shows what it has seen for a minute."""
+        after which a replica is lost."""
         try:
             kept = self.read(self.memory.read)
         except (OSError, Superseded):
@@ -316,8 +316,9 @@ class Keeper:
                 if folder not in self.unneeded:
                     continue
             try:
-                if not self.memory.check():
-                    return  # until the claim is recorded
+                # The mount of a bucket may show an old record. What can be written is current.
+                if not self.record(again=True):
+                    return
                 checkpoints.remove(folder)
             except Superseded:
                 self.stand_down()

@@ -75,10 +75,16 @@ class Memory:
     def read(self):
         """Return the record, or {} if the file does not exist."""
         try:
+            # The mount of a bucket shows a file as the node has seen it last, until it lists the folder.
+            os.listdir(os.path.dirname(self.file))
             with open(self.file, "rb") as file:
                 text = file.read()
         except FileNotFoundError:
             return {}
+        return self.parse(text)
+
+    def parse(self, text):
+        """Return the record that a file contains."""
         try:
             values = json.loads(text.decode())
         except ValueError:
@@ -105,9 +111,11 @@ class Memory:
         )
 
     def check(self):
-        """Report whether this coordinator wrote the file. Raise Superseded if a newer one has
+        return self.is_held(self.read())
+
+    def is_held(self, kept):
+        """Report whether this coordinator wrote the record. Raise Superseded if a newer one has
         claimed the run."""
-        kept = self.read()
         mine = (self.values["term"], self.values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
         if found[0] > mine[0] or found[0] == mine[0] and found[1] != mine[1]:
@@ -121,6 +129,9 @@ class Memory:
         self.check()
         os.makedirs(folder, exist_ok=True)
         text = json.dumps(values).encode()
+        if in_bucket(folder):
+            self.exchange(text.ljust(SIZE))
+            return
         # Two coordinators must not write the same temporary file.
         temporary = f"{self.file}.{self.holder}"
         try:
@@ -137,6 +148,33 @@ class Memory:
             return
         self.full = False
         flush_folder(folder)
+
+    def exchange(self, text):
+        """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed,
+        and refuses that if another coordinator has written the file since it was opened. It would take
+        a rename."""
+        try:
+            with open(self.file, "r+b") as file:
+                self.is_held(self.parse(file.read()))
+                file.seek(0)
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+        except FileNotFoundError:
+            fill(self.file, "xb", text)
+
+
+def in_bucket(folder, mounts="/proc/self/mounts"):
+    """Report whether a folder is mounted through Cloud Storage FUSE: GKE's driver mounts it as fuse, and
+    the program itself as fuse.gcsfuse."""
+    folder, found = os.path.realpath(folder) + os.sep, ("", "")
+    with open(mounts) as lines:
+        for line in lines:
+            point, kind = line.split(" ")[1:3]
+            point = point.replace("\\040", " ").rstrip(os.sep) + os.sep
+            if folder.startswith(point):
+                found = max(found, (point, kind), key=lambda mount: len(mount[0]))
+    return found[1] in ("fuse", "fuse.gcsfuse")
 
 
 def fill(name, mode, text):

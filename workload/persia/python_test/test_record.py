@@ -166,6 +166,23 @@ class Records(JobTest):
         self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))
 
 
+class Buckets(JobTest):
+    def test_which_folders_are_in_a_bucket(self):
+        mounts = os.path.join(self.volume, "mounts")
+        with open(mounts, "w") as file:
+            file.write("overlay / overlay rw 0 0\nclicks /work fuse rw 0 0\ndisk /work/scratch ext4 rw 0 0\nb /my\\040bucket fuse.gcsfuse rw 0 0\njfs /jfs fuse.juicefs rw 0 0\n")
+        for folder, want in {"/work": True, "/work/run/state": True, "/workers": False, "/work/scratch/a": False, "/my bucket/a": True, "/jfs/a": False, "/": False}.items():
+            self.assertEqual(want, memory.in_bucket(folder, mounts), folder)
+
+    def test_the_record_is_overwritten_where_it_is(self):
+        with mock.patch("memory.in_bucket", return_value=True):
+            self.job.keeper.keep()
+            before = os.stat(self.job.memory.file).st_ino
+            self.start()
+        self.assertEqual((before, memory.SIZE), (os.stat(self.job.memory.file).st_ino, os.path.getsize(self.job.memory.file)))
+        self.assertEqual(1, self.job.memory.read()["attempt"])
+
+
 class FullVolume(JobTest):
     """A half-written checkpoint leaves no room for another file."""
 

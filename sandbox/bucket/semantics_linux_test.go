@@ -1,0 +1,305 @@
+package bucket_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/sandbox/bucket"
+	"persia/sandbox/toolchain"
+)
+
+// repository is the folder of Pulumi.yaml.
+const repository = "../.."
+
+// gcsfuse returns the path of gcsfuse, compiled.
+func gcsfuse(t *testing.T) string {
+	t.Helper()
+	tools, err := toolchain.Build(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), t.Output(), toolchain.OfBuckets)
+	require.NoError(t, err)
+	return tools.Path("gcsfuse")
+}
+
+// node is the mount of a bucket on one node, by the real gcsfuse.
+type node struct {
+	t       *testing.T
+	folder  string
+	gcsfuse *exec.Cmd
+}
+
+// mountBucket mounts the bucket of a server with options as a volume has them.
+func mountBucket(t *testing.T, server *httptest.Server, options ...string) *node {
+	t.Helper()
+	n := &node{t: t, folder: t.TempDir()}
+	arguments := []string{"--foreground", "--log-severity=warning", "--implicit-dirs", "--anonymous-access", "--enable-hns=false", "--custom-endpoint", server.URL + "/storage/v1/"}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	require.NoError(t, err)
+	n.gcsfuse = exec.Command(gcsfuse(t), append(append(arguments, options...), "checkpoints", n.folder)...)
+	n.gcsfuse.Stdout, n.gcsfuse.Stderr = log, log
+	n.gcsfuse.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, n.gcsfuse.Start())
+	t.Cleanup(func() {
+		n.kill()
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("%s", text)
+		}
+	})
+	require.Eventually(t, func() bool {
+		mounts, err := os.ReadFile("/proc/self/mounts")
+		return err == nil && strings.Contains(string(mounts), " "+n.folder+" fuse.gcsfuse ")
+	}, time.Minute, 10*time.Millisecond, "gcsfuse mounts the bucket")
+	return n
+}
+
+// kill ends gcsfuse as the kernel does when it has no memory left.
+func (n *node) kill() {
+	n.gcsfuse.Process.Kill()
+	n.gcsfuse.Wait()
+	syscall.Unmount(n.folder, syscall.MNT_DETACH)
+}
+
+func (n *node) path(name string) string { return filepath.Join(n.folder, name) }
+
+// read returns the content of a file, or the error.
+func (n *node) read(name string) string { return outcome(os.ReadFile(n.path(name))) }
+
+// size returns the size of a file, or the error.
+func (n *node) size(name string) string {
+	info, err := os.Stat(n.path(name))
+	if err != nil {
+		return outcome(nil, err)
+	}
+	return fmt.Sprint(info.Size())
+}
+
+// list returns the names in a folder.
+func (n *node) list(name string) string {
+	entries, err := os.ReadDir(n.path(name))
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return outcome([]byte(strings.Join(names, " ")), err)
+}
+
+// replace writes a file as scripts do: another file, and a rename.
+func (n *node) replace(name, content string) {
+	n.t.Helper()
+	require.NoError(n.t, os.WriteFile(n.path(name+".tmp"), []byte(content), 0o644))
+	require.NoError(n.t, os.Rename(n.path(name+".tmp"), n.path(name)))
+}
+
+// open opens a file for writing, and writes to it.
+func (n *node) open(name, content string) *os.File {
+	n.t.Helper()
+	file, err := os.Create(n.path(name))
+	require.NoError(n.t, err)
+	_, err = file.WriteString(content)
+	require.NoError(n.t, err)
+	return file
+}
+
+func outcome(content []byte, err error) string {
+	var number syscall.Errno
+	switch {
+	case err == nil:
+		return string(content)
+	case errors.As(err, &number):
+		return number.Error()
+	}
+	return err.Error()
+}
+
+// python runs a script beside the modules of the coordinator, with mounts as its arguments, and returns
+// what it prints.
+func python(t *testing.T, script string, arguments ...string) string {
+	t.Helper()
+	command := exec.Command("python3", append([]string{"-c", script}, arguments...)...)
+	modules, err := filepath.Abs(filepath.Join(repository, "workload", "persia"))
+	require.NoError(t, err)
+	command.Env = append(os.Environ(), "PYTHONPATH="+modules, "PYTHONDONTWRITEBYTECODE=1")
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return strings.TrimSpace(string(output))
+}
+
+// TestBucketSemantics shows what two nodes see of a bucket through the real gcsfuse: the table of
+// docs/guides/storage.md, row by row.
+func TestBucketSemantics(t *testing.T) {
+	const kept = 3 * time.Second // in place of gcsfuse's minute
+	caches := []struct {
+		name    string
+		options []string
+		// How long a node sees what it has seen before: kept, for ever, or not at all.
+		stale time.Duration
+	}{
+		{"for a while", []string{fmt.Sprintf("--metadata-cache-ttl-secs=%d", kept/time.Second)}, kept},
+		{"for ever", []string{"--metadata-cache-ttl-secs=-1"}, 1 << 62},
+		{"not at all", []string{"--metadata-cache-ttl-secs=0"}, 0},
+	}
+	for _, cache := range caches {
+		t.Run("metadata is cached "+cache.name, func(t *testing.T) {
+			t.Parallel()
+			buckets, server := serve(t)
+			writer, reader := mountBucket(t, server, cache.options...), mountBucket(t, server, cache.options...)
+			// sees asserts what the reader sees after a change: the old state while it is cached, and then
+			// the new one.
+			sees := func(t *testing.T, old, changed string, look func() string) {
+				t.Helper()
+				switch cache.stale {
+				case 0:
+					assert.Equal(t, changed, look(), "at once")
+				case kept:
+					assert.Equal(t, old, look(), "at first")
+					assert.Eventually(t, func() bool { return look() == changed }, 20*kept, 100*time.Millisecond, "later, in place of %s: %s", old, changed)
+				default:
+					assert.Never(t, func() bool { return look() != old }, 2*kept, 500*time.Millisecond, "ever, but %s", old)
+				}
+			}
+			t.Run("a file is there when it is closed", func(t *testing.T) {
+				require.NoError(t, os.Mkdir(writer.path("a"), 0o755))
+				file := writer.open("a/written", "0123456789")
+				require.NoError(t, file.Sync())
+				assert.Equal(t, "10", writer.size("a/written"), "the writer sees what it has written")
+				assert.Empty(t, reader.list("a"), "what is flushed is not there")
+				require.NoError(t, file.Close())
+				assert.Equal(t, "written", reader.list("a"), "listings are never cached")
+				assert.Equal(t, "0123456789", reader.read("a/written"))
+			})
+			t.Run("a file that a node has looked for in vain", func(t *testing.T) {
+				assert.Equal(t, "no such file or directory", reader.size("missed"))
+				require.NoError(t, os.WriteFile(writer.path("missed"), []byte("now"), 0o644))
+				assert.Eventually(t, func() bool { return reader.read("missed") == "now" }, time.Minute, 100*time.Millisecond, "within 5 s, unless nothing is cached")
+			})
+			t.Run("a file that is replaced", func(t *testing.T) {
+				writer.replace("replaced", "old")
+				require.Equal(t, "old", reader.read("replaced"))
+				writer.replace("replaced", "changed")
+				sees(t, "3", "7", func() string { return reader.size("replaced") })
+			})
+			t.Run("a file that is removed", func(t *testing.T) {
+				writer.replace("removed", "old")
+				require.Equal(t, "3", reader.size("removed"))
+				require.NoError(t, os.Remove(writer.path("removed")))
+				assert.NotContains(t, reader.list(""), "removed", "listings are never cached")
+				sees(t, "3", "no such file or directory", func() string { return reader.size("removed") })
+			})
+			t.Run("of two writers, the later one fails", func(t *testing.T) {
+				writer.replace("contended", "old")
+				require.Equal(t, "old", reader.read("contended"))
+				first, second := writer.open("contended", "first"), reader.open("contended", "second")
+				require.NoError(t, first.Close())
+				assert.Equal(t, "stale file handle", outcome(nil, second.Close()))
+				content, _ := buckets.Content("checkpoints", "contended")
+				assert.Equal(t, "first", string(content))
+			})
+			t.Run("folders cannot be renamed", func(t *testing.T) {
+				require.NoError(t, os.Mkdir(writer.path("b"), 0o755))
+				require.NoError(t, os.WriteFile(writer.path("b/file"), nil, 0o644))
+				assert.Equal(t, "too many open files", outcome(nil, os.Rename(writer.path("b"), writer.path("c"))))
+			})
+			t.Run("a kill while a file is written", func(t *testing.T) {
+				writer.replace("killed", "old")
+				replaced, created := writer.open("killed", strings.Repeat("x", 40<<20)), writer.open("created", strings.Repeat("x", 40<<20))
+				created.Sync()
+				writer.kill()
+				replaced.Close()
+				created.Close()
+				content, _ := buckets.Content("checkpoints", "killed")
+				assert.Equal(t, "old", fmt.Sprintf("%.9s", content), "what was there stays")
+				content, _ = buckets.Content("checkpoints", "created")
+				assert.Empty(t, len(content), "what was flushed to no avail")
+			})
+		})
+	}
+}
+
+// TestRecordInBucket cuts a coordinator off: its node shows the record of the run as it was, and it must
+// not write over the record of the coordinator that has taken over, or remove a checkpoint.
+func TestRecordInBucket(t *testing.T) {
+	const script = `
+import sys, memory
+first, second = (memory.Memory(folder, folder, "job") for folder in sys.argv[1:])
+
+def take_over(job, pod):
+    job.claim(job.read(), pod)
+    job.write(job.values)
+
+def renew(job):
+    job.values["beat"] += 1
+    try:
+        job.write(job.values)
+        return "renewed"
+    except (OSError, memory.Superseded) as error:
+        return type(error).__name__
+
+take_over(first, "first")
+print(renew(first))
+take_over(second, "second")
+print(renew(first))
+# The other coordinator takes over while this one, which has looked, writes.
+held, looks = second.is_held, []
+def look(kept):
+    held(kept)
+    looks.append(kept)
+    if len(looks) == 2:
+        take_over(first, "first")
+second.is_held = look
+print(renew(second))
+print(renew(first))
+`
+	for name, option := range map[string]string{"for ever": "--metadata-cache-ttl-secs=-1", "not at all": "--metadata-cache-ttl-secs=0"} {
+		t.Run("metadata is cached "+name, func(t *testing.T) {
+			t.Parallel()
+			buckets, server := serve(t)
+			first, second := mountBucket(t, server, option), mountBucket(t, server, option)
+			assert.Equal(t, "renewed\nSuperseded\nOSError\nrenewed", python(t, script, first.folder, second.folder))
+			record, _ := buckets.Content("checkpoints", "coordinator.json")
+			assert.Contains(t, string(record), `"holder": "`+first.folder)
+		})
+	}
+}
+
+// TestCheckpointInBucket has a node look at a checkpoint while another node writes it. PERSIA creates each
+// file empty, closes it, and writes it then.
+func TestCheckpointInBucket(t *testing.T) {
+	const script = `
+import os, sys, checkpoints
+writer, reader = sys.argv[1:]
+folder = os.path.join(writer, "attempt-1")
+for name, content in {"s0/0.emb": "x", "dense.pt": "model", "embedding_dump_done": "num_shards: 1\nnum_internal_shards: 1\n", "opt.pt": "optimizer"}.items():
+    file = os.path.join(folder, name)
+    os.makedirs(os.path.dirname(file), exist_ok=True)
+    open(file, "w").close()
+    print(len(checkpoints.scan(reader).complete), end=" ")
+    with open(file, "w") as opened:
+        opened.write(content)
+    print(len(checkpoints.scan(reader).complete), end=" ")
+`
+	_, server := serve(t)
+	for _, ttl := range []string{"0", "60", "-1"} {
+		option := "--metadata-cache-ttl-secs=" + ttl
+		writer, reader := mountBucket(t, server, option, "--only-dir="+ttl), mountBucket(t, server, option, "--only-dir="+ttl)
+		assert.Equal(t, "0 0 0 0 0 0 0 1", python(t, script, writer.folder, reader.folder), "how many complete checkpoints the reader sees after each step, with %s", option)
+	}
+}
+
+// serve starts a server with an empty bucket named checkpoints.
+func serve(t *testing.T) (*bucket.Server, *httptest.Server) {
+	var buckets bucket.Server
+	buckets.Create("checkpoints")
+	server := httptest.NewServer(&buckets)
+	t.Cleanup(server.Close)
+	return &buckets, server
+}
