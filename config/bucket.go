@@ -27,10 +27,10 @@ type GCSFuse struct {
 type Sidecar struct {
 	// CPU is a quantity.
 	CPU string `json:"cpu,omitempty" default:"250m" form:"quantity"`
-	// Memory is a quantity.
-	Memory string `json:"memory,omitempty" default:"256Mi" form:"bytes"`
-	// EphemeralStorage is a quantity. For embedding parameter servers, it requests at least what
-	// `hashmapShards` of the job says that they write at the same time.
+	// Memory is a quantity. The default is for the four files that an embedding parameter server writes
+	// at the same time.
+	Memory string `json:"memory,omitempty" default:"320Mi" form:"bytes"`
+	// EphemeralStorage is a quantity.
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"bytes"`
 }
 

@@ -155,20 +155,6 @@ func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r cor
 	}
 }
 
-// checkOpenCheckpoint checks that the disk of a node holds the files of a checkpoint that a
-// replica writes at the same time: the sidecar of a bucket keeps them there until they are
-// closed.
-func (s *Stack) checkOpenCheckpoint(p *input.Problems, at *field.Path, j *Job, role NamedRole, pool Pool) {
-	sidecar, ok := j.GCSFuseSidecar(role.Kind)
-	room := s.nodeRoom(pool).EphemeralBytes
-	if open := j.OpenCheckpointBytes(role.Kind); !ok || open < sidecar.EphemeralBytes || open <= room {
-		return
-	}
-	gibibytes := func(bytes int64) string { return fmt.Sprintf("%.1fGi", float64(bytes)/capacity.GiB) }
-	p.Invalid(at, j.HashmapShards, "makes %s write %s of a checkpoint at the same time, which stay on the node until they are in the bucket, but the disk of a node of pool %q leaves %s to pods; increase disk.sizeGb of the pool, or num_hashmap_internal_shards of the job's global configuration and hashmapShards with it",
-		role.Field, gibibytes(sidecar.EphemeralBytes), pool.Name, gibibytes(room))
-}
-
 // checkCapacity checks that every pool holds its pods. The stack must have no other problem.
 func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {

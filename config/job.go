@@ -47,9 +47,6 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
-	// HashmapShards repeats `num_hashmap_internal_shards` of the job's global configuration: the
-	// number of files that an embedding parameter server writes for a checkpoint, four at a time.
-	HashmapShards int `json:"hashmapShards,omitempty" default:"1000" min:"1" beside:"manifest"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
 	// interval, if a machine type of the job has `hoursBetweenFailures`.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400" beside:"manifest"`
@@ -192,19 +189,4 @@ func (j *Job) MountsOf(role Role) []Mount { return slices.Concat(j.Mounts, role.
 // mountsVolume reports whether the role mounts one of the job's Volumes.
 func (r *Role) mountsVolume(name string) bool {
 	return slices.ContainsFunc(r.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == name })
-}
-
-// checkpointWriters is the number of checkpoint files that an embedding parameter server
-// writes at the same time (persia-model-manager in PersiaML/PERSIA).
-const checkpointWriters = 4
-
-// OpenCheckpointBytes returns the size of the checkpoint files that a replica of a role writes
-// at the same time. An embedding parameter server writes its memory in HashmapShards files.
-// For other roles it returns 0: the size of the dense model, which nn-workers write, is unknown.
-func (j *Job) OpenCheckpointBytes(kind Kind) int64 {
-	if kind.Field != KindEmbeddingParameterServer.Field || j.HashmapShards < 1 {
-		return 0
-	}
-	memory, _, _ := limitAmount(nil, j.EmbeddingParameterServer.Resources, corev1.ResourceMemory)
-	return memory.Value() / int64(j.HashmapShards) * min(checkpointWriters, int64(j.HashmapShards))
 }

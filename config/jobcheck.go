@@ -146,7 +146,6 @@ func (s *Stack) checkJobs(p *input.Problems) {
 			at := j.At().Child(role.Field)
 			if pool, ok := s.checkAssignment(p, at, role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind)); ok {
 				s.checkGPUs(p, at.Child("resources"), role.Field, role.Resources, pool)
-				s.checkOpenCheckpoint(p, j.At().Child("hashmapShards"), j, role, pool)
 			}
 		}
 	}

@@ -311,9 +311,6 @@ func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
 		}
 		asks := v.GCSFuse.Sidecar.Requests()
 		caches += v.fileCacheBytes()
-		if !v.readOnly {
-			asks.EphemeralBytes = max(asks.EphemeralBytes, j.OpenCheckpointBytes(kind))
-		}
 		most, found = capacity.Resources{
 			MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
 			MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),

@@ -76,10 +76,6 @@ func TestStorageRefused(t *testing.T) {
 		{"mount path twice in a role", edits{"persia:jobs[0].nnWorker.mounts": []any{
 			edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "checkpoints", "mountPath": "/a"}}},
 			"persia:jobs[0].nnWorker.mounts[1].mountPath", []string{"/a", "already used by the mount of checkpoints"}},
-		{"checkpoint that the disk cannot hold", edits{"persia:jobs[0].hashmapShards": 100},
-			"persia:jobs[0].hashmapShards", []string{"100: makes embeddingParameterServer write 100.0Gi", `pool "ps" leaves 43.6Gi`, "increase disk.sizeGb", "num_hashmap_internal_shards"}},
-		{"checkpoint in no files", edits{"persia:jobs[0].hashmapShards": -1},
-			"persia:jobs[0].hashmapShards", []string{"-1", "at least 1"}},
 	})
 }
 
@@ -101,50 +97,11 @@ func TestSidecarCounts(t *testing.T) {
 		sidecars[r.Field], _ = s.Jobs[0].GCSFuseSidecar(r.Kind)
 	}
 	assert.Equal(t, map[string]capacity.Resources{
-		"nnWorker":                 {MilliCPU: 250, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
-		"dataloader":               {MilliCPU: 1000, MemoryBytes: 256 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
+		"nnWorker":                 {MilliCPU: 250, MemoryBytes: 320 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
+		"dataloader":               {MilliCPU: 1000, MemoryBytes: 320 * capacity.MiB, EphemeralBytes: 5 * capacity.GiB},
 		"embeddingWorker":          {},
 		"embeddingParameterServer": {},
 	}, sidecars)
-}
-
-// TestSidecarOfCheckpoints checks that the sidecar of an embedding parameter server has room
-// for the checkpoint files that the server writes at the same time.
-func TestSidecarOfCheckpoints(t *testing.T) {
-	const (
-		shards = "persia:jobs[0].hashmapShards"
-		memory = "persia:jobs[0].embeddingParameterServer.resources.limits.memory"
-		own    = "persia:storage[0].gcsFuse.sidecar"
-	)
-	for name, test := range map[string]struct {
-		changes edits
-		want    int64 // GiB
-	}{
-		"2500Gi in 1000 files, four at a time":  {nil, 10},
-		"fewer files":                           {edits{shards: 250}, 40},
-		"less memory":                           {edits{shards: 100, memory: "1000Gi"}, 40},
-		"fewer files than it can write at once": {edits{shards: 2, memory: "16Gi"}, 16},
-		"a request below the limit": {edits{
-			shards: 250, "persia:jobs[0].embeddingParameterServer.resources.requests": edits{"memory": "100Gi"}}, 40},
-		"no less than the volume says": {edits{own: edits{"ephemeralStorage": "12Gi"}}, 12},
-		"a small checkpoint":           {edits{memory: "100Gi"}, 5},
-		"a mount that is only read":    {edits{shards: 250, "persia:jobs[0].mounts[0].readOnly": true}, 5},
-		"a larger disk":                {edits{shards: 50, "persia:nodePools[2].disk": edits{"sizeGb": 1000}}, 200},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, err := testkit.Load(t, test.changes)
-			require.NoError(t, err)
-			for _, role := range s.Jobs[0].Roles() {
-				sidecar, ok := s.Jobs[0].GCSFuseSidecar(role.Kind)
-				require.True(t, ok, role.Field)
-				want := test.want
-				if role.Field != "embeddingParameterServer" {
-					want = s.Storage[0].GCSFuse.Sidecar.Requests().EphemeralBytes / capacity.GiB
-				}
-				assert.Equal(t, want, sidecar.EphemeralBytes/capacity.GiB, role.Field)
-			}
-		})
-	}
 }
 
 // TestVolumeWarned checks the warnings about data that is deleted or never written.

@@ -203,7 +203,7 @@ func TestVolumeDefaults(t *testing.T) {
 	bucket := one("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: a/, afterDays: 30}}}")
 	assert.Equal(t, CreateBucket{Location: "US-CENTRAL1", Versioning: true, SoftDeleteDays: 7,
 		DeleteNoncurrent: &DeleteNoncurrent{Prefix: "a/", AfterDays: 30, NewerVersions: 1}}, *bucket.GCSFuse.Create)
-	assert.Equal(t, Sidecar{CPU: "250m", Memory: "256Mi", EphemeralStorage: "5Gi"}, bucket.GCSFuse.Sidecar)
+	assert.Equal(t, Sidecar{CPU: "250m", Memory: "320Mi", EphemeralStorage: "5Gi"}, bucket.GCSFuse.Sidecar)
 	assert.Zero(t, one("gcsFuse: {bucket: other, create: {softDeleteDays: 0}}").GCSFuse.Create.SoftDeleteDays)
 
 	disk := one("persistentDisk: {disk: d, create: {}}")
