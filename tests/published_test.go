@@ -70,12 +70,12 @@ func deployPublished(t *testing.T) *testkit.Recorder {
 			map[string]any{"name": "PERSIA_MODEL_CONFIG", "value": "/workspace/persia-exp/criteo_config.yml"},
 			map[string]any{"name": "LOG_DIR", "value": "/workspace/logs/"},
 		},
-		"script":      map[string]any{"runtime": "/workspace/persia-exp/runtime/avx2"},
-		"mounts":      []any{map[string]any{"volume": "workspace", "mountPath": "/workspace"}},
-		"trainer":     map[string]any{"nodePool": "nn-workers"},
-		"dataCompose": map[string]any{"nodePool": "dataloaders"},
-		"middleware":  map[string]any{"nodePool": "embedding-workers"},
-		"embServer":   map[string]any{"nodePool": "embedding-ps"},
+		"script":                   map[string]any{"runtime": "/workspace/persia-exp/runtime/avx2"},
+		"mounts":                   []any{map[string]any{"volume": "workspace", "mountPath": "/workspace"}},
+		"nnWorker":                 map[string]any{"nodePool": "nn-workers"},
+		"dataloader":               map[string]any{"nodePool": "dataloaders"},
+		"embeddingWorker":          map[string]any{"nodePool": "embedding-workers"},
+		"embeddingParameterServer": map[string]any{"nodePool": "embedding-ps"},
 	}})
 	require.NoError(t, err)
 	configuration["persia:jobs"], configuration["persia:nats"] = string(jobs), `{"nodePool": "nats"}`
