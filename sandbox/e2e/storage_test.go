@@ -31,9 +31,6 @@ jobs:
   - {name: two, mounts: [{volume: share, mountPath: /share}]}
 `
 
-// created are the volumes whose storage the stack creates and keeps.
-var created = []string{"share", "bucket", "disk", "replicated"}
-
 // TestStorage destroys a stack with all kinds of storage and brings it back over the storage that is kept.
 // In the last life the stack file says that its data may go, and nothing is left.
 func TestStorage(t *testing.T) {
