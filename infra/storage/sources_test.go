@@ -202,7 +202,7 @@ func TestMounts(t *testing.T) {
 		"gke-gcsfuse/volumes":                   "true",
 		"gke-gcsfuse/cpu-request":               "500m",
 		"gke-gcsfuse/cpu-limit":                 "0",
-		"gke-gcsfuse/memory-request":            "268435456",
+		"gke-gcsfuse/memory-request":            "335544320",
 		"gke-gcsfuse/memory-limit":              "0",
 		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
 		"gke-gcsfuse/ephemeral-storage-limit":   "0",
