@@ -44,7 +44,7 @@ func TestCapacity(t *testing.T) {
 		all.pools[0] = maps.Clone(all.pools[0])
 		all.pools[0]["nodes"] = all.pools[0]["nodes"].(int) - 1
 		stackText(t, project, all)
-		assertRefused(t, project, dir, "madeup", "2 nodes of c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node by CPU, and 1 do not fit; write 3")
+		assertRefused(t, project, dir, "madeup", "2 × c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node by CPU; write 3")
 	})
 }
 

@@ -117,6 +117,17 @@ func (r *resourceType) read(ctx context.Context, d *schema.ResourceData, _ any) 
 	if err != nil {
 		return diag.FromErr(err)
 	}
+	// Of the labels, only those that the program has given are its own: an imported resource has none.
+	if labels, ok := object["labels"].(map[string]any); ok && r.fields["effective_labels"] != nil {
+		given := d.Get("labels").(map[string]any)
+		own := map[string]any{}
+		for key, value := range labels {
+			if _, ok := given[key]; ok {
+				own[key] = value
+			}
+		}
+		object["labels"] = own
+	}
 	for field, value := range object {
 		if err := d.Set(field, value); err != nil {
 			return diag.Errorf("field %s of %s: %s", field, d.Id(), err)

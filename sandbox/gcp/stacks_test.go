@@ -125,6 +125,7 @@ func TestNetworkOfAFailedUp(t *testing.T) {
 	for _, step := range []string{"import Network", "create Instance"} {
 		assert.Contains(t, e.summary(), step)
 	}
+	e.up(file) // gives what was imported its labels, as Pulumi does in the same update
 	assertSettled(t, e, file)
 }
 
