@@ -45,7 +45,7 @@ func plan(t *testing.T, s Stack) (string, error) {
 // a second change, some are other names, and some change the capacity plan alone.
 var withoutEffect = map[string]string{
 	"Cache.credentials":                    "TestCaches",
-	"Cluster.encryption":                   "TestKeyGrants",
+	"Cluster.encryption":                   "TestEncryptedSecrets",
 	"Cluster.region":                       "TestGoldenPlans",
 	"Cluster.replace":                      "TestClusterWithJobsIsNotReplaced",
 	"CacheCredentials.passwordSecret":      "TestCaches",
@@ -55,9 +55,9 @@ var withoutEffect = map[string]string{
 	"Job.embeddingServer":                  "TestSpellings",
 	"Job.checkpointSeconds":                "TestTrainings",
 	"Job.middlewareServer":                 "TestSpellings",
-	"Job.queue":                            "TestQueuedJobSet",
+	"Job.queue":                            "TestGoldenPlans",
 	"Job.restartSeconds":                   "TestTrainings",
-	"Job.restartPolicy":                    "TestPersiaJob",
+	"Job.restartPolicy":                    "TestOperatorPlan",
 	"Job.restart_policy":                   "TestSpellings",
 	"MachineGPU.count":                     "TestDescribedMachine",
 	"MachineGPU.type":                      "TestDescribedMachine",
@@ -73,7 +73,7 @@ var withoutEffect = map[string]string{
 	"config.persia:cluster":                "TestGoldenPlans",
 	"config.persia:machineTypes":           "TestDescribedMachine",
 	"config.persia:images":                 "TestCaches",
-	"config.persia:operator":               "TestPersiaJobCompletion",
+	"config.persia:operator":               "TestOperatorPlan",
 }
 
 // TestEveryKeyHasAnEffect changes each key of the program's own by itself, in one of the
