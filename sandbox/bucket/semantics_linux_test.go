@@ -229,7 +229,7 @@ func TestBucketSemantics(t *testing.T) {
 // not write over the record of the coordinator that has taken over, or remove a checkpoint.
 func TestRecordInBucket(t *testing.T) {
 	const script = `
-import sys, memory
+import os, sys, memory
 first, second = (memory.Memory(folder, folder, "job") for folder in sys.argv[1:])
 
 def take_over(job, pod):
@@ -249,22 +249,28 @@ print(renew(first))
 take_over(second, "second")
 print(renew(first))
 # The other coordinator takes over while this one, which has looked, writes.
-held, looks = second.is_held, []
-def look(kept):
-    held(kept)
-    looks.append(kept)
+check, looks = second.check, []
+def look():
+    looks.append(check())
     if len(looks) == 2:
         take_over(first, "first")
-second.is_held = look
+second.check = look
 print(renew(second))
 print(renew(first))
+# Someone removes the record on another machine. Then a coordinator is killed while it creates one.
+os.remove(second.file)
+print(first.read(), "renewed" in (renew(first), renew(first)))
+second.read()
+os.remove(second.file)
+open(second.file, "xb").close()
+print(first.read(), renew(first))
 `
 	for name, option := range map[string]string{"for ever": "--metadata-cache-ttl-secs=-1", "not at all": "--metadata-cache-ttl-secs=0"} {
 		t.Run("metadata is cached "+name, func(t *testing.T) {
 			t.Parallel()
 			buckets, server := serve(t)
 			first, second := mountBucket(t, server, option), mountBucket(t, server, option)
-			assert.Equal(t, "renewed\nSuperseded\nOSError\nrenewed", python(t, script, first.folder, second.folder))
+			assert.Equal(t, "renewed\nSuperseded\nOSError\nrenewed\n{} True\n{} renewed", python(t, script, first.folder, second.folder))
 			record, _ := buckets.Content("checkpoints", "coordinator.json")
 			assert.Contains(t, string(record), `"holder": "`+first.folder)
 		})

@@ -74,17 +74,19 @@ class Memory:
 
     def read(self):
         """Return the record, or {} if the file does not exist."""
+        folder, name = os.path.split(self.file)
         try:
-            # The mount of a bucket shows a file as the node has seen it last, until it lists the folder.
-            os.listdir(os.path.dirname(self.file))
+            # The mount of a bucket shows a file as the node has seen it last, until it lists the folder, and
+            # a file that another machine has removed even then.
+            if name not in os.listdir(folder) and in_bucket(folder):
+                return {}
             with open(self.file, "rb") as file:
                 text = file.read()
         except FileNotFoundError:
             return {}
-        return self.parse(text)
-
-    def parse(self, text):
-        """Return the record that a file contains."""
+        # A bucket never loses what a file had: a coordinator was killed while it created this one.
+        if not text and in_bucket(folder):
+            return {}
         try:
             values = json.loads(text.decode())
         except ValueError:
@@ -111,11 +113,9 @@ class Memory:
         )
 
     def check(self):
-        return self.is_held(self.read())
-
-    def is_held(self, kept):
-        """Report whether this coordinator wrote the record. Raise Superseded if a newer one has
+        """Report whether this coordinator wrote the file. Raise Superseded if a newer one has
         claimed the run."""
+        kept = self.read()
         mine = (self.values["term"], self.values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
         if found[0] > mine[0] or found[0] == mine[0] and found[1] != mine[1]:
@@ -155,9 +155,9 @@ class Memory:
         a rename."""
         try:
             with open(self.file, "r+b") as file:
-                self.is_held(self.parse(file.read()))
-                file.seek(0)
-                file.write(text)
+                self.check()
+                # Nothing may be left of a longer record.
+                file.write(text.ljust(os.fstat(file.fileno()).st_size))
                 file.flush()
                 os.fsync(file.fileno())
         except FileNotFoundError:
@@ -168,12 +168,13 @@ def in_bucket(folder, mounts="/proc/self/mounts"):
     """Report whether a folder is mounted through Cloud Storage FUSE: GKE's driver mounts it as fuse, and
     the program itself as fuse.gcsfuse."""
     folder, found = os.path.realpath(folder) + os.sep, ("", "")
-    with open(mounts) as lines:
+    with open(mounts, errors="surrogateescape") as lines:
         for line in lines:
             point, kind = line.split(" ")[1:3]
             point = point.replace("\\040", " ").rstrip(os.sep) + os.sep
             if folder.startswith(point):
-                found = max(found, (point, kind), key=lambda mount: len(mount[0]))
+                # Of two mounts at the same point, the later one is seen.
+                found = max((point, kind), found, key=lambda mount: len(mount[0]))
     return found[1] in ("fuse", "fuse.gcsfuse")
 
 

@@ -169,9 +169,10 @@ class Records(JobTest):
 class Buckets(JobTest):
     def test_which_folders_are_in_a_bucket(self):
         mounts = os.path.join(self.volume, "mounts")
-        with open(mounts, "w") as file:
-            file.write("overlay / overlay rw 0 0\nclicks /work fuse rw 0 0\ndisk /work/scratch ext4 rw 0 0\nb /my\\040bucket fuse.gcsfuse rw 0 0\njfs /jfs fuse.juicefs rw 0 0\n")
-        for folder, want in {"/work": True, "/work/run/state": True, "/workers": False, "/work/scratch/a": False, "/my bucket/a": True, "/jfs/a": False, "/": False}.items():
+        with open(mounts, "wb") as file:
+            file.write(b"overlay / overlay rw 0 0\nclicks /work fuse rw 0 0\ndisk /work/scratch ext4 rw 0 0\nb /my\\040bucket fuse.gcsfuse rw 0 0\njfs /jfs fuse.juicefs rw 0 0\n")
+            file.write(b"disk /over ext4 rw 0 0\nclicks /over fuse rw 0 0\ndisk /no-utf-8-\xff ext4 rw 0 0\n")
+        for folder, want in {"/work": True, "/work/run/state": True, "/workers": False, "/work/scratch/a": False, "/my bucket/a": True, "/jfs/a": False, "/over/a": True, "/": False}.items():
             self.assertEqual(want, memory.in_bucket(folder, mounts), folder)
 
     def test_the_record_is_overwritten_where_it_is(self):
@@ -181,6 +182,28 @@ class Buckets(JobTest):
             self.start()
         self.assertEqual((before, memory.SIZE), (os.stat(self.job.memory.file).st_ino, os.path.getsize(self.job.memory.file)))
         self.assertEqual(1, self.job.memory.read()["attempt"])
+
+    def test_a_longer_record_is_overwritten_whole(self):
+        with mock.patch("memory.in_bucket", return_value=True):
+            for failed in ("why" * memory.SIZE, ""):
+                self.job.memory.write(dict(self.job.memory.values, failed=failed))
+                self.assertEqual(failed, self.job.memory.read()["failed"])
+
+    def test_a_coordinator_that_is_killed_while_it_creates_the_record_leaves_no_record(self):
+        self.write_record(b"")
+        with mock.patch("memory.in_bucket", return_value=True):
+            self.start()
+            self.assertEqual(1, self.job.memory.read()["attempt"])
+
+    def test_a_node_shows_a_record_that_was_removed_elsewhere(self):
+        self.write_record(b"no record")
+        with mock.patch("memory.in_bucket", return_value=True), mock.patch("os.listdir", return_value=[]):
+            self.assertEqual({}, self.job.memory.read())
+
+    def write_record(self, text):
+        os.makedirs(self.settings.state_directory)
+        with open(self.job.memory.file, "wb") as file:
+            file.write(text)
 
 
 class FullVolume(JobTest):
