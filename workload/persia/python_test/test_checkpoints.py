@@ -304,7 +304,7 @@ class BrokenVolume(JobTest):
         content = b"PK\x03\x04" + b"x" * 99999 + b"PK\x05\x06" + bytes(18)
         with open(os.path.join(self.root, "attempt-1/1/opt.pt"), "wb") as file:
             file.write(content)
-        with mock.patch("builtins.open", lambda name, *rest, opened=open: Torn(content) if str(name).endswith("opt.pt") else opened(name, *rest)):
+        with mock.patch("builtins.open", lambda name, *rest, opened=open, **more: Torn(content) if str(name).endswith("opt.pt") else opened(name, *rest, **more)):
             self.all_report(0, "waiting")
             self.assertIn(self.FAILS, self.job.status())
         self.now += 10
