@@ -52,6 +52,10 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:cluster.systemPool.nodes", []string{"a n1-standard-1 has too little CPU for a pod of GKE's own; write machineType: e2-standard-2"}},
 		{"ephemeral storage", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "200Gi"},
 			"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]", []string{"200Gi", "leave 43Gi of ephemeral storage"}},
+		{"more pods than a node may have", edits{"persia:nodePools[1].maxPodsPerNode": 12, "persia:jobs[0].dataloader.replicas": 20},
+			"persia:nodePools[1].autoscaling.maxNodes", []string{"too little pods", "write maxPodsPerNode: 20 for the pool loaders"}},
+		{"larger machines that cost less", edits{"persia:nodePools[1].machineType": "n2-standard-32", "persia:jobs[0].dataloader.replicas": 20, "persia:jobs[0].dataloader.resources.limits.memory": "30Gi"},
+			"persia:nodePools[1].autoscaling.maxNodes", []string{"too little memory", "write machineType: n1-standard-64, for 12.16 instead of 13.98 USD an hour, or write 9"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := testkit.Load(t, c.edits)

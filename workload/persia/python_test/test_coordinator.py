@@ -201,14 +201,15 @@ class Records(JobTest):
 
         self.job.settings.look_seconds = 0.01
         self.job.keeper.moment = lambda: 0.01
-        work = [fails_once("keep"), fails_once("tidy")]
+        work = [fails_once("keep"), fails_once("tidy"), fails_once("hold")]
         self.job.keeper.drop({"a checkpoint"})
         self.job.keeper.run()
         self.addCleanup(setattr, self.job, "superseded", True)
         self.assertTrue(work[0].wait(60))
         self.job.keeper.drop({"a checkpoint"})
-        self.assertTrue(work[1].wait(60))
-        self.assertEqual({"keep continues after TypeError('keep')", "tidy continues after TypeError('tidy')"}, set(self.logged))
+        for each in work[1:]:
+            self.assertTrue(each.wait(60))
+        self.assertEqual({f"{name} continues after TypeError('{name}')" for name in ("keep", "tidy", "hold")}, set(self.logged))
 
 
 class Visits(JobTest):
