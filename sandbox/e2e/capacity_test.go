@@ -1,182 +1,235 @@
 package e2e
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
+	"persia/config"
 )
 
-// TestCapacity brings up a stack of made-up pools, which have just the nodes that the plan
-// asks for. No pod is left pending, in whatever order they come; and with a node less, some
-// are: of pods that are alike exactly as many as predicted, and of others at the latest with
-// two nodes less. A stack with one node too few changes nothing.
+// crowdedPools are what differs between pools that have just the nodes that they need. They can be in one stack,
+// because the jobs have other names.
+var crowdedPools = map[string]string{
+	// One pod a node.
+	"workers": `
+nodePools: [{name: workers, machineType: c2-standard-30, nodes: 3}]
+jobs: [{name: workers, embeddingWorker: {nodePool: workers, replicas: 3, resources: {limits: {cpu: "28", memory: 100Gi}}}}]`,
+	// Several pods a node, and memory binds.
+	"servers": `
+nodePools: [{name: servers, machineType: m2-ultramem-416, nodes: 3}]
+jobs: [{name: servers, embeddingParameterServer: {nodePool: servers, replicas: 10, resources: {limits: {cpu: "80", memory: 2500Gi}}}}]`,
+	// Exactly as much CPU as a node has: 7910m less the 500m of GKE's own pods, in three.
+	"tight": `
+nodePools: [{name: tight, machineType: n2-standard-8, nodes: 4}]
+jobs: [{name: tight, dataloader: {nodePool: tight, replicas: 12, resources: {limits: {cpu: 2470m, memory: 1Gi}}}}]`,
+	// As many pods as a node takes.
+	"crowd": `
+nodePools: [{name: crowd, machineType: n2-standard-32, nodes: 2, maxPodsPerNode: 32}]
+jobs: [{name: crowd, dataloader: {nodePool: crowd, replicas: 35}}]`,
+	// Two roles on a pool.
+	"pair": `
+nodePools: [{name: pair, machineType: n2-standard-32, nodes: 7}]
+jobs:
+  - name: pair
+    embeddingParameterServer: {nodePool: pair, replicas: 6, resources: {limits: {cpu: "28", memory: 32Gi}}}
+    dataloader: {nodePool: pair, replicas: 6, resources: {limits: {cpu: "5", memory: 16Gi}}}`,
+	// Three roles on a tainted pool.
+	"three": `
+nodePools: [{name: three, machineType: n2-standard-32, nodes: 6, taints: [{key: dedicated, value: work, effect: NoSchedule}]}]
+jobs:
+  - name: three
+    embeddingParameterServer: {nodePool: three, replicas: 2, resources: {limits: {cpu: "28", memory: 100Gi}}}
+    embeddingWorker: {nodePool: three, replicas: 3, resources: {limits: {cpu: "20", memory: 32Gi}}}
+    dataloader: {nodePool: three, replicas: 8, resources: {limits: {cpu: "6", memory: 4Gi}}}`,
+	// Fragments of GPUs.
+	"fragments": `
+nodePools: [{name: fragments, machineType: g2-standard-96, nodes: 5, gpu: {type: nvidia-l4, count: 8}}]
+jobs:
+  - {name: some, nnWorker: {nodePool: fragments, replicas: 3, resources: {limits: {cpu: "1", memory: 4Gi, nvidia.com/gpu: "1"}}}}
+  - {name: whole, nnWorker: {nodePool: fragments, replicas: 2, resources: {limits: {cpu: "1", memory: 4Gi, nvidia.com/gpu: "8"}}}}`,
+	// A DaemonSet on every node: without the driver's installer, three pods would fit a node.
+	"driver": `
+nvidiaDriver: {installer: ubuntu-daemonset}
+nodePools: [{name: driver, machineType: g2-standard-4, nodes: 2, gpu: {type: nvidia-l4, count: 1}}]
+jobs: [{name: loaders, dataloader: {nodePool: driver, replicas: 4, resources: {limits: {cpu: 1140m, memory: 2Gi}}}}]`,
+	// A machine type that the stack describes.
+	"described": `
+machineTypes: {x9-highmem-64: {cpus: 64, memory: 2Ti}}
+nodePools: [{name: described, machineType: x9-highmem-64, nodes: 2, disk: {type: pd-balanced}}]
+jobs: [{name: described, embeddingParameterServer: {nodePool: described, replicas: 5, resources: {limits: {cpu: "10", memory: 600Gi}}}}]`,
+	// NATS servers kept apart.
+	"brokers": `
+nats: {antiAffinity: true}
+nodePools: [{name: brokers, machineType: n2-standard-8, nodes: 3}]
+jobs: [{name: apart, nats: {size: 3, nodePool: brokers, resources: {limits: {cpu: "1", memory: 2Gi}}}}]`,
+}
+
+// TestCapacity brings up pools which have just the nodes that the plan asks for. No pod is left pending, as the
+// program brings them up and with the small ones first. With a node less, some are: of pods that are alike exactly
+// as many as predicted, and of others at the latest with two nodes less. A stack with one node too few changes
+// nothing.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
-	project, dir, all := t.TempDir(), t.TempDir(), together(madeUpPools)
-	loaded, err := load(stackText(t, project, all))
-	require.NoError(t, err)
-	plans := map[string]capacity.PoolPlan{}
-	for _, plan := range loaded.Plan().Pools {
-		plans[plan.Name] = plan
+	s := newStack(t, slices.Collect(maps.Values(crowdedPools))...)
+	s.up()
+	c := crowded{s.cluster, map[string]capacity.PoolPlan{}}
+	for _, plan := range s.load().Plan().Pools {
+		if _, crowded := crowdedPools[plan.Name]; crowded {
+			require.Equal(t, plan.Needed, plan.Nodes, "the pool %s should have what it needs", plan.Name)
+			c.plans[plan.Name] = plan
+		}
 	}
-	s := newSandboxOf(t, project, dir, "madeup")
-	err = s.Apply(t.Context())
-	require.NoError(t, err)
-	for _, made := range madeUpPools {
-		t.Run(made.name, func(t *testing.T) {
-			plan := plans[made.pool]
-			require.Equal(t, plan.Needed, plan.Nodes, "the pool should have what it needs")
-			c := newCluster(t, s)
-			c.assertSound(plan)
-			c.assertTight(plan)
-		})
+	assert.Empty(t, c.settle(), "pending as the program brings them up")
+	c.restart()
+	assert.Empty(t, c.settle(), "pending with the small ones first")
+
+	loose := map[string]capacity.PoolPlan{}
+	for name, plan := range c.plans {
+		plan.Nodes--
+		c.plans[name] = plan
 	}
-	t.Run("a node too few", func(t *testing.T) {
-		all.pools[0] = maps.Clone(all.pools[0])
-		all.pools[0]["nodes"] = all.pools[0]["nodes"].(int) - 1
-		stackText(t, project, all)
-		assertRefused(t, project, dir, "madeup", "2 × c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node by CPU; write 3")
+	c.restart()
+	pending := c.settle()
+	for name, plan := range c.plans {
+		missing, alike := plan.Missing()
+		if alike {
+			assert.Equal(t, missing, pending[name], "pending in %s on %d of %d nodes", name, plan.Nodes, plan.Needed)
+		} else if pending[name] == 0 && plan.Nodes > 1 {
+			plan.Nodes--
+			loose[name] = plan
+		} else {
+			assert.Positive(t, pending[name], "pending in %s on %d of %d nodes", name, plan.Nodes, plan.Needed)
+		}
+	}
+	if c.plans = loose; len(loose) > 0 {
+		c.restart()
+		pending = c.settle()
+		for name := range loose {
+			assert.Positive(t, pending[name], "pending in %s with two nodes less", name)
+		}
+	}
+	s.run(t, []step{{name: "a node too few", edit: `nodePools: [{name: workers, nodes: 2}]`,
+		refused: "2 × c2-standard-30 hold 2 of 3 × embeddingWorker of workers, 1 per node by CPU; write 3"}})
+}
+
+// crowded are pools, with the nodes that pods may run on.
+type crowded struct {
+	cluster
+	plans map[string]capacity.PoolPlan
+}
+
+// restart takes the pods of the pools away and lets them come again to as many nodes as the plans say, the small
+// ones first.
+func (c crowded) restart() {
+	c.t.Helper()
+	for name, plan := range c.plans {
+		nodes := c.nodesOf(name)
+		require.Len(c.t, nodes, plan.Needed)
+		for _, node := range nodes[plan.Nodes:] {
+			_, err := c.CoreV1().Nodes().Patch(c.t.Context(), node, "application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
+			require.NoError(c.t, err)
+			for _, pod := range c.assigned("nats-io") {
+				if pod.Spec.NodeName == node {
+					require.NoError(c.t, c.CoreV1().Pods("nats-io").Delete(c.t.Context(), pod.Name, metav1.DeleteOptions{}))
+				}
+			}
+		}
+	}
+	sets := c.sets()
+	for _, set := range sets {
+		c.scale(set.Name, 0)
+	}
+	count := 0
+	awaitPods := func() {
+		c.t.Helper()
+		await(c.t, func() bool {
+			pods := c.assigned("persia")
+			return len(pods) == count && !slices.ContainsFunc(pods, unseen)
+		}, "the scheduler has looked at %d pods", count)
+	}
+	awaitPods()
+	for _, set := range sets {
+		c.scale(set.Name, *set.Spec.Replicas)
+		count += int(*set.Spec.Replicas)
+		awaitPods()
+	}
+}
+
+// settle waits until all pods are there and the scheduler has nothing more to try, and counts the pods of each
+// pool without a node.
+func (c crowded) settle() map[string]int {
+	c.t.Helper()
+	// A pod that found no node is tried again after at most ten seconds.
+	const calm = 11 * time.Second
+	since, last := time.Now(), map[string]int{"none": 1}
+	await(c.t, func() bool {
+		counts, pending, pods := map[string]int{}, map[string]int{}, c.assigned("")
+		for _, pod := range pods {
+			pool := pod.Spec.NodeSelector[poolLabel]
+			counts[pool]++
+			if pod.Spec.NodeName == "" {
+				pending[pool]++
+			}
+		}
+		whole := !slices.ContainsFunc(pods, unseen)
+		for name, plan := range c.plans {
+			whole = whole && counts[name] == int(plan.Used.Pods)
+		}
+		if !whole || !maps.Equal(pending, last) {
+			since, last = time.Now(), pending
+			return false
+		}
+		return len(pending) == 0 || time.Since(since) > calm
+	}, "the scheduler has nothing more to try")
+	return last
+}
+
+// assigned returns the pods of a namespace that are pinned to the pools and not on their way out.
+func (c crowded) assigned(namespace string) []corev1.Pod {
+	c.t.Helper()
+	return slices.DeleteFunc(c.pods(namespace, ""), func(pod corev1.Pod) bool {
+		_, of := c.plans[pod.Spec.NodeSelector[poolLabel]]
+		return !of || pod.DeletionTimestamp != nil
 	})
 }
 
-// madeUpPools are stacks that can be one, because each has a pool of its own and jobs with
-// other names.
-var madeUpPools = []madeUp{
-	{
-		name: "one pod a node",
-		pool: "workers", pools: []object{{"name": "workers", "machineType": "c2-standard-30", "nodes": 3}},
-		jobs: []object{job("workers", object{"embeddingWorker": role("workers", 3, "28", "100Gi")})},
-	},
-	{
-		name: "several pods a node, memory binds",
-		pool: "servers", pools: []object{{"name": "servers", "machineType": "m2-ultramem-416", "nodes": 3}},
-		jobs: []object{job("servers", object{"embeddingParameterServer": role("servers", 10, "80", "2500Gi")})},
-	},
-	{
-		name: "exactly as much CPU as a node has",
-		pool: "tight", pools: []object{{"name": "tight", "machineType": "n2-standard-8", "nodes": 4}},
-		// 7910m less the 500m of GKE's own pods, in three.
-		jobs: []object{job("tight", object{"dataloader": role("tight", 12, "2470m", "1Gi")})},
-	},
-	{
-		name: "as many pods as a node takes",
-		pool: "crowd", pools: []object{{"name": "crowd", "machineType": "n2-standard-32", "nodes": 2, "maxPodsPerNode": 32}},
-		jobs: []object{job("crowd", object{"dataloader": role("crowd", 35, "100m", "128Mi")})},
-	},
-	{
-		name: "two roles on a pool",
-		pool: "pair", pools: []object{{"name": "pair", "machineType": "n2-standard-32", "nodes": 7}},
-		jobs: []object{job("pair", object{
-			"embeddingParameterServer": role("pair", 6, "28", "32Gi"),
-			"dataloader":               role("pair", 6, "5", "16Gi"),
-		})},
-	},
-	{
-		name: "three roles on a tainted pool",
-		pool: "three", pools: []object{{"name": "three", "machineType": "n2-standard-32", "nodes": 6,
-			"taints": []object{{"key": "dedicated", "value": "work", "effect": "NoSchedule"}}}},
-		jobs: []object{job("three", object{
-			"embeddingParameterServer": role("three", 2, "28", "100Gi"),
-			"embeddingWorker":          role("three", 3, "20", "32Gi"),
-			"dataloader":               role("three", 8, "6", "4Gi"),
-		})},
-	},
-	{
-		name: "GPU fragments",
-		pool: "fragments", pools: []object{{"name": "fragments", "machineType": "g2-standard-96", "nodes": 5,
-			"gpu": object{"type": "nvidia-l4", "count": 8}}},
-		jobs: []object{
-			job("some", object{"nnWorker": gpuRole("fragments", 3, "1", "4Gi", 1)}),
-			job("whole", object{"nnWorker": gpuRole("fragments", 2, "1", "4Gi", 8)}),
-		},
-	},
-	{
-		name:      "a DaemonSet on every node",
-		installer: "ubuntu-daemonset",
-		pool:      "driver", pools: []object{{"name": "driver", "machineType": "g2-standard-4", "nodes": 2,
-			"gpu": object{"type": "nvidia-l4", "count": 1}}},
-		// Without the driver's installer, three would fit a node.
-		jobs: []object{job("loaders", object{"dataloader": role("driver", 4, "1140m", "2Gi")})},
-	},
-	{
-		name:         "a machine type that the stack describes",
-		machineTypes: object{"x9-highmem-64": object{"cpus": 64, "memory": "2Ti"}},
-		pool:         "described", pools: []object{{"name": "described", "machineType": "x9-highmem-64", "nodes": 2, "disk": object{"type": "pd-balanced"}}},
-		jobs: []object{job("described", object{"embeddingParameterServer": role("described", 5, "10", "600Gi")})},
-	},
-	{
-		name: "NATS servers kept apart",
-		pool: "brokers", pools: []object{{"name": "brokers", "machineType": "n2-standard-8", "nodes": 3}},
-		nats: object{"size": 1, "antiAffinity": true, "resources": object{"limits": object{"cpu": "100m", "memory": "512Mi"}}},
-		jobs: []object{job("apart", object{"nats": object{"size": 3, "nodePool": "brokers",
-			"resources": object{"limits": object{"cpu": "1", "memory": "2Gi"}}}})},
-	},
+// unseen says that the scheduler has not looked at a pod.
+func unseen(pod corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && !slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+		return condition.Type == corev1.PodScheduled && condition.Reason == corev1.PodReasonUnschedulable
+	})
 }
 
-// assertSound: whatever order the pods come in, none is left pending.
-func (c cluster) assertSound(plan capacity.PoolPlan) {
+// sets returns the StatefulSets of the pools, by ascending priority, and then by ascending GPUs of their pods.
+func (c crowded) sets() []appsv1.StatefulSet {
 	c.t.Helper()
-	p, all := scheduledPool{c, plan.Name}, int(plan.Used.Pods)
-	p.awaitPending(all, 0, "as the program brings them up")
-	sets := p.sets()
-	if len(sets) == 0 {
-		return
+	list, err := c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	sets := slices.DeleteFunc(list.Items, func(set appsv1.StatefulSet) bool {
+		_, of := c.plans[set.Spec.Template.Spec.NodeSelector[poolLabel]]
+		return !of
+	})
+	priorities := config.Priorities()
+	rank := func(set appsv1.StatefulSet) int {
+		return -slices.IndexFunc(priorities, func(p config.Priority) bool { return p.Name == set.Spec.Template.Spec.PriorityClassName })
 	}
-	p.restart(sets)
-	p.awaitPending(all, 0, "with the small ones first")
-	if len(sets) > 1 {
-		slices.Reverse(sets)
-		p.restart(sets)
-		p.awaitPending(all, 0, "with the large ones first")
-		p.deletePods(p.assigned())
-		p.awaitPending(all, 0, "all at once")
-	}
-}
-
-// assertTight: with a node less, pods are left pending.
-func (c cluster) assertTight(plan capacity.PoolPlan) {
-	c.t.Helper()
-	p, nodes := scheduledPool{c, plan.Name}, c.nodesOf(plan.Name)
-	require.Len(c.t, nodes, plan.Needed)
-	defer c.cordon(nodes, false)
-
-	plan.Nodes = plan.Needed - 1
-	p.comeAgain(plan, nodes)
-	if missing, alike := plan.Missing(); alike {
-		p.awaitPending(int(plan.Used.Pods), missing, fmt.Sprintf("on %d of %d nodes", plan.Nodes, plan.Needed))
-		for name, count := range p.podsByNode() {
-			assert.Equal(c.t, plan.Holds(plan.Pods[0]), count, "pods on %s", name)
-		}
-		return
-	}
-	pending := p.settle(int(plan.Used.Pods))
-	if pending == 0 && plan.Nodes > 1 {
-		plan.Nodes--
-		p.comeAgain(plan, nodes)
-		pending = p.settle(int(plan.Used.Pods))
-	}
-	fmt.Fprintf(c.t.Output(), "%s: needs %d nodes; %d pods pending on %d\n", c.t.Name(), plan.Needed, pending, plan.Nodes)
-	assert.Positive(c.t, pending, "pending on %d of %d nodes", plan.Nodes, plan.Needed)
-}
-
-func (c cluster) nodesOf(pool string) []string {
-	var names []string
-	for name, node := range c.nodes() {
-		if node.Labels[poolLabel] == pool {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	slices.SortFunc(sets, func(a, b appsv1.StatefulSet) int {
+		gpusA, gpusB := a.Spec.Template.Spec.Containers[0].Resources.Limits["nvidia.com/gpu"], b.Spec.Template.Spec.Containers[0].Resources.Limits["nvidia.com/gpu"]
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), gpusA.Cmp(gpusB), strings.Compare(a.Name, b.Name))
+	})
+	return sets
 }
 
 func (c cluster) scale(set string, replicas int32) {
@@ -184,39 +237,4 @@ func (c cluster) scale(set string, replicas int32) {
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
 	_, err := c.AppsV1().StatefulSets("persia").Patch(c.t.Context(), set, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}, "scale")
 	require.NoError(c.t, err)
-}
-
-func (c cluster) deletePods(pods []corev1.Pod) {
-	c.t.Helper()
-	for _, pod := range pods {
-		require.NoError(c.t, c.CoreV1().Pods(pod.Namespace).Delete(c.t.Context(), pod.Name, metav1.DeleteOptions{}))
-	}
-}
-
-// cordon keeps new pods from nodes, or lets them in again.
-func (c cluster) cordon(nodes []string, cordoned bool) {
-	c.t.Helper()
-	patch := fmt.Sprintf(`{"spec":{"unschedulable":%t}}`, cordoned)
-	for _, node := range nodes {
-		_, err := c.CoreV1().Nodes().Patch(c.t.Context(), node, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{})
-		require.NoError(c.t, err)
-	}
-}
-
-// assertRefused previews a stack and brings it up, which is refused before anything of it
-// is made.
-func assertRefused(t *testing.T, project, dir, stack, want string) {
-	t.Helper()
-	var output strings.Builder
-	s := openSandboxTo(t, &output, project, dir, stack)
-	preview := func() error { _, err := s.Preview(t.Context()); return err }
-	up := func() error { return s.Apply(t.Context()) }
-	for _, command := range []func() error{preview, up} {
-		output.Reset()
-		require.Error(t, command(), output.String())
-		assert.Contains(t, strings.Join(strings.Fields(output.String()), " "), want)
-		assert.NotContains(t, output.String(), "kubernetes:", "nothing is made")
-		assert.NotContains(t, output.String(), "gcp:", "nothing is made")
-	}
-	assert.NoError(t, s.Down(t.Context()))
 }

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,9 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox"
@@ -30,7 +34,6 @@ type cluster struct {
 	t testing.TB
 	s *sandbox.Sandbox
 	kubernetes.Interface
-	extensions extensions.Interface
 }
 
 func newCluster(t testing.TB, s *sandbox.Sandbox) cluster {
@@ -41,9 +44,7 @@ func newCluster(t testing.TB, s *sandbox.Sandbox) cluster {
 	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(config)
 	require.NoError(t, err)
-	extensions, err := extensions.NewForConfig(config)
-	require.NoError(t, err)
-	return cluster{t: t, s: s, Interface: client, extensions: extensions}
+	return cluster{t: t, s: s, Interface: client}
 }
 
 // nodes returns all nodes, by name.
@@ -89,22 +90,56 @@ func readySince(pod corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// assertBound checks that a claim is bound to its volume, and the volume to
-// the claim.
-func (c cluster) assertBound(claimName, volumeName string) {
+// rolePods returns the replicas of a job's roles.
+func (c cluster) rolePods(job string) []corev1.Pod {
 	c.t.Helper()
-	claim, err := c.CoreV1().PersistentVolumeClaims("persia").Get(c.t.Context(), claimName, metav1.GetOptions{})
+	var pods []corev1.Pod
+	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
+		pods = append(pods, c.podsOfRole(job, role)...)
+	}
+	return pods
+}
+
+func (c cluster) podsOfRole(job, role string) []corev1.Pod {
+	c.t.Helper()
+	pods := c.pods("persia", "persia_job="+job+",app.kubernetes.io/name="+role)
+	require.NotEmpty(c.t, pods, "%s of %s", role, job)
+	return pods
+}
+
+// uids returns the identities of pods, in order.
+func uids(pods []corev1.Pod) []string {
+	var uids []string
+	for _, pod := range pods {
+		uids = append(uids, string(pod.UID))
+	}
+	slices.Sort(uids)
+	return uids
+}
+
+// assertBound checks that a claim and a volume are bound to each other, and returns the volume.
+func (c cluster) assertBound(namespace, claimName, volumeName string) *corev1.PersistentVolume {
+	c.t.Helper()
+	claim, err := c.CoreV1().PersistentVolumeClaims(namespace).Get(c.t.Context(), claimName, metav1.GetOptions{})
 	require.NoError(c.t, err)
 	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{})
 	require.NoError(c.t, err)
-	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase)
+	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, claimName)
 	assert.Equal(c.t, volumeName, claim.Spec.VolumeName)
-	assert.Equal(c.t, corev1.VolumeBound, volume.Status.Phase)
-	require.NotNil(c.t, volume.Spec.ClaimRef)
+	require.NotNil(c.t, volume.Spec.ClaimRef, volumeName)
 	assert.Equal(c.t, claim.UID, volume.Spec.ClaimRef.UID)
-	volumes, err := c.CoreV1().PersistentVolumes().List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
-	assert.Len(c.t, volumes.Items, 1, "the default storage class has provisioned nothing")
+	return volume
+}
+
+func (c cluster) nodesOf(pool string) []string {
+	var names []string
+	for name, node := range c.nodes() {
+		if node.Labels[poolLabel] == pool {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // await waits for what comes by itself.
@@ -162,13 +197,6 @@ type auditEvent struct {
 	} `json:"responseStatus"`
 }
 
-// operatorEvents returns the requests of the NATS operator, as the service account
-// that the program made for it.
-func operatorEvents(t testing.TB, s *sandbox.Sandbox) []auditEvent {
-	t.Helper()
-	return eventsOf(t, s, "system:serviceaccount:nats-io:nats-operator")
-}
-
 // eventsOf returns the requests of a service account.
 func eventsOf(t testing.TB, s *sandbox.Sandbox, user string) []auditEvent {
 	t.Helper()
@@ -189,84 +217,82 @@ func eventsOf(t testing.TB, s *sandbox.Sandbox, user string) []auditEvent {
 	return events
 }
 
-// assertOperatorAllowed checks that the NATS operator acted as its service
-// account, and was never refused.
-func (c cluster) assertOperatorAllowed() {
+// assertAllowed waits until a service account has sent some requests, and checks that it was refused nothing.
+func (c cluster) assertAllowed(user string, requests ...string) {
 	c.t.Helper()
-	required := []string{"create pods", "create secrets", "patch natsclusters", "get customresourcedefinitions"}
-	requests := map[string]int{}
-	// The operator writes the status of a NatsCluster some time after its pods are ready.
+	asked := map[string]int{}
 	await(c.t, func() bool {
-		clear(requests)
-		for _, event := range operatorEvents(c.t, c.s) {
-			requests[event.Verb+" "+event.ObjectRef.Resource]++
+		clear(asked)
+		for _, event := range eventsOf(c.t, c.s, "system:serviceaccount:"+user) {
+			asked[event.Verb+" "+event.ObjectRef.Resource]++
 			assert.NotEqual(c.t, 403, event.ResponseStatus.Code, "%s %s was forbidden", event.Verb, event.RequestURI)
 		}
-		return !slices.ContainsFunc(required, func(request string) bool { return requests[request] == 0 })
-	}, "the operator has sent all of %v", required)
-	log := readLog(c.t, c.s)
-	assert.Contains(c.t, log, "started workers")
-	assert.NotContains(c.t, strings.ToLower(log), "forbidden")
+		return !slices.ContainsFunc(requests, func(request string) bool { return asked[request] == 0 })
+	}, "%s has sent all of %v", user, requests)
 }
 
-// readLog returns the output of the programs that really ran.
-func readLog(t testing.TB, s *sandbox.Sandbox) string {
-	t.Helper()
-	entries, err := os.ReadDir(s.AgentLogs())
-	require.NoError(t, err)
-	require.NotEmpty(t, entries, "no program has run")
-	var logs strings.Builder
-	for _, entry := range entries {
-		text, err := os.ReadFile(s.AgentLogs() + "/" + entry.Name())
-		require.NoError(t, err)
-		logs.Write(text)
-	}
-	return logs.String()
-}
-
-// assertEmpty checks that nothing is left except the objects that a control plane creates by
-// itself.
+// assertEmpty checks that nothing is left except what a control plane creates by itself.
 func (c cluster) assertEmpty() {
 	c.t.Helper()
-	ctx, all := c.t.Context(), metav1.ListOptions{}
-
-	nodes, err := c.CoreV1().Nodes().List(ctx, all)
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(nodes.Items), "nodes")
-	pods, err := c.CoreV1().Pods("").List(ctx, all)
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(pods.Items), "pods")
-	pools, err := c.CoreV1().ConfigMaps("kube-system").List(ctx, metav1.ListOptions{LabelSelector: gke.AutoscaledLabel})
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(pools.Items), "autoscaled pools")
-	claims, err := c.CoreV1().PersistentVolumeClaims("").List(ctx, all)
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(claims.Items), "claims")
-	volumes, err := c.CoreV1().PersistentVolumes().List(ctx, all)
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(volumes.Items), "volumes")
-	own := metav1.ListOptions{LabelSelector: "!" + gke.AddonLabel}
-	classes, err := c.StorageV1().StorageClasses().List(ctx, own)
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(classes.Items), "storage classes")
-	definitions, err := c.extensions.ApiextensionsV1().CustomResourceDefinitions().List(ctx, own)
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(definitions.Items), "custom resources")
-	namespaces, err := c.CoreV1().Namespaces().List(ctx, all)
-	require.NoError(c.t, err)
-	assert.ElementsMatch(c.t, []string{"default", "kube-node-lease", "kube-public", "kube-system"}, names(namespaces.Items))
-	roles, err := c.RbacV1().ClusterRoles().List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=persia"})
-	require.NoError(c.t, err)
-	assert.Empty(c.t, names(roles.Items), "cluster roles")
+	kinds := []string{"Node", "Pod", "PersistentVolumeClaim", "PersistentVolume", "StorageClass", "CustomResourceDefinition", "MutatingWebhookConfiguration"}
+	var left []string
+	await(c.t, func() bool {
+		left = nil
+		err := eachObject(c.t.Context(), c.s, func(item unstructured.Unstructured) {
+			_, autoscaled := item.GetLabels()[gke.AutoscaledLabel]
+			if slices.Contains(kinds, item.GetKind()) || autoscaled || item.GetLabels()["app.kubernetes.io/part-of"] == "persia" ||
+				item.GetKind() == "Namespace" && item.GetName() != "default" && !strings.HasPrefix(item.GetName(), "kube-") {
+				left = append(left, item.GetKind()+" "+item.GetName())
+			}
+		})
+		return err == nil
+	}, "all objects can be listed")
+	assert.Empty(c.t, left, "what is left")
 }
 
-func names[T any, Object interface {
-	*T
-	metav1.Object
-}](items []T) []string {
-	var names []string
-	for i := range items {
-		names = append(names, Object(&items[i]).GetName())
+// list returns the objects in the namespace persia of a resource, which is GROUP/VERSION/NAME.
+func (c cluster) list(resource string) []unstructured.Unstructured {
+	c.t.Helper()
+	config, err := c.s.Cluster().RESTConfig()
+	require.NoError(c.t, err)
+	parts := strings.Split(resource, "/")
+	list, err := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}).
+		Namespace("persia").List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	return list.Items
+}
+
+// eachObject calls see with each object of the control plane.
+func eachObject(ctx context.Context, s *sandbox.Sandbox, see func(unstructured.Unstructured)) error {
+	config, err := s.Cluster().RESTConfig()
+	if err != nil {
+		return err
 	}
-	return names
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
+	if err != nil {
+		return err
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return err
+		}
+		for _, kind := range list.APIResources {
+			if !slices.Contains(kind.Verbs, "list") {
+				continue
+			}
+			items, err := client.Resource(gv.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
+			if err != nil {
+				return fmt.Errorf("%s: %w", kind.Name, err)
+			}
+			for _, item := range items.Items {
+				see(item)
+			}
+		}
+	}
+	return nil
 }

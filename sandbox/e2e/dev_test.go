@@ -2,119 +2,197 @@ package e2e
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"persia/internal/testkit"
 	"persia/kube"
-	"persia/sandbox"
 )
 
 // TestDev follows the stack dev, one node with a GPU and PERSIA's adult-income example, from
 // the first command to the last.
 func TestDev(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	s := newSandbox(t, dir, "dev")
-	comment := commenter(t, dir)
-	t.Run("commands before up", func(t *testing.T) { testCommandsBeforeUp(t, dir) })
-	upByCommand(t, dir)
-	t.Run("comments on changes", func(t *testing.T) { testCommentsOnChanges(t, comment) })
-	t.Run("objects and outputs", func(t *testing.T) { testDevObjects(t, s) })
-	t.Run("status", func(t *testing.T) { testStatus(t, newCluster(t, s), dir) })
-	t.Run("previews", func(t *testing.T) { testPreviews(t, dir) })
-	t.Run("ports", func(t *testing.T) { assertListensOnLoopbackOnly(t, dir) })
-	t.Run("drift", func(t *testing.T) { testDrift(t, s) })
-	t.Run("protected from deletion", func(t *testing.T) { testProtected(t, s, dir) })
-	t.Run("destroy", func(t *testing.T) {
-		c := newCluster(t, s)
-		require.NoError(t, s.Destroy(t.Context()))
-		c.assertEmpty()
+	s := stackIn(t, t.TempDir(), "dev")
+	persia := filepath.Join(t.TempDir(), "persia")
+	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", persia, "persia/cmd/persia").CombinedOutput()
+	require.NoError(t, err, string(output))
+	s.subtest(t, "commands before up", s.assertCommandsBeforeUp)
+
+	stdout, _, err := s.command("up")
+	require.NoError(t, err, stdout)
+	assert.Contains(t, stdout, "StatefulSet adult-income-nn-worker")
+	assert.Contains(t, stdout, "kubectl get pods -A")
+	kubeconfig, _, err := s.command("kubeconfig")
+	require.NoError(t, err)
+	assert.FileExists(t, strings.TrimSuffix(kubeconfig, "\n"), "the path and nothing else")
+	s.cluster = newCluster(t, s.s)
+
+	s.subtest(t, "objects and outputs", s.assertDev)
+	s.subtest(t, "comments", func() { s.assertComment(persia) })
+	s.subtest(t, "status", func() { s.assertStatus(persia) })
+	s.subtest(t, "ports", func() { assertListensOnLoopbackOnly(s.t, s.dir) })
+	s.subtest(t, "drift", func() {
+		s.scale("adult-income-dataloader", 2)
+		assert.Equal(s.t, map[string]int{"update": 1}, s.refresh())
+		assert.Equal(s.t, map[string]int{"update": 1}, s.up())
+		assert.Len(s.t, s.podsOfRole("adult-income", "dataloader"), 1)
 	})
-	t.Run("down by the command", func(t *testing.T) { testDownByCommand(t, dir) })
-}
-
-// testDevObjects looks at the stack after up, and gets its outputs from an up that changes
-// nothing.
-func testDevObjects(t *testing.T, s *sandbox.Sandbox) {
-	c := newCluster(t, s)
-	for _, role := range []string{"nn-worker", "dataloader", "embedding-worker", "embedding-ps"} {
-		c.assertOn("gpu", 1, c.pods("persia", "app.kubernetes.io/name="+role))
-	}
-	c.assertOn("system", 1, c.pods("nats-io", "nats_cluster=persia-nats-service"))
-	c.assertOn("system", 1, c.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
-	c.assertOn("system", 1, c.pods("persia", "app.kubernetes.io/name=metrics-gateway"))
-	c.assertOn("system", 1, c.pods("persia", "app.kubernetes.io/name=completion"))
-	assert.Len(t, c.pods("persia", ""), 6, "no other pod")
-	assert.Len(t, c.nodes(), 3)
-	c.assertScraped("system", 1)
-	c.assertBound("checkpoints-pvc", "checkpoints-vol")
-	assert.Empty(t, c.pods("kube-system", ""), "GKE installs the driver: no DaemonSet")
-	c.assertOperatorAllowed()
-
-	result, err := s.Up(t.Context())
+	s.subtest(t, "protected from deletion", s.assertProtected)
+	s.destroy()
+	_, _, err = s.command("down")
 	require.NoError(t, err)
-	assert.Empty(t, changes(t, result.Summary), "second up")
-	assert.Equal(t, "persia-dev", result.Outputs["clusterName"].Value)
-	assert.NotEmpty(t, result.Outputs["clusterEndpoint"].Value)
-	assert.True(t, result.Outputs["kubeconfig"].Secret)
-	assert.Contains(t, result.Outputs["kubeconfig"].Value, "gke-gcloud-auth-plugin")
-	assert.Equal(t, "nats://persia-nats-service.nats-io.svc:4222", result.Outputs["natsUrl"].Value)
-	assert.Equal(t, []any{map[string]any{"volume": "checkpoints-vol", "claim": "checkpoints-pvc",
-		"storage": "directory /var/lib/persia of the node", "onDestroy": "lost with its node"}},
-		result.Outputs["checkpointVolumes"].Value)
-	assert.Equal(t, map[string]any{"adult-income": map[string]any{
-		"adult-income-nn-worker": 1.0, "adult-income-dataloader": 1.0,
-		"adult-income-embedding-worker": 1.0, "adult-income-embedding-ps": 1.0,
-	}}, result.Outputs["jobs"].Value)
+	s.down()
 }
 
-// assertScraped checks that the PodMonitoring, which the API server has held
-// against Google's own schema, selects count gateways, each on a node of the pool.
-func (c cluster) assertScraped(pool string, count int) {
-	c.t.Helper()
-	text, err := c.CoreV1().RESTClient().Get().
-		AbsPath("/apis/monitoring.googleapis.com/v1/namespaces/persia/podmonitorings/metrics-gateways").DoRaw(c.t.Context())
-	require.NoError(c.t, err)
+func (s *stack) assertCommandsBeforeUp() {
+	for _, command := range []string{"status", "kubeconfig"} {
+		_, stderr, err := s.command(command)
+		assert.Error(s.t, err)
+		assert.Contains(s.t, stderr, "make up STACK=dev")
+	}
+	stdout, _, err := s.command("preview")
+	require.NoError(s.t, err)
+	assert.Contains(s.t, stdout, "kubernetes:apps/v1:StatefulSet")
+	_, _, err = s.command("down")
+	assert.NoError(s.t, err, "there is nothing to take down")
+	_, stderr, err := s.command("up", "--stack", "nowhere")
+	assert.Error(s.t, err)
+	assert.Contains(s.t, stderr, "Pulumi.nowhere.yaml")
+}
+
+// assertDev looks at the stack after up, and gets its outputs from an up that changes nothing.
+func (s *stack) assertDev() {
+	s.assertOn("gpu", 4, s.rolePods("adult-income"))
+	s.assertOn("system", 1, s.pods("nats-io", "nats_cluster=persia-nats-service"))
+	s.assertOn("system", 1, s.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
+	s.assertOn("system", 1, s.pods("persia", "app.kubernetes.io/name=completion"))
+	assert.Len(s.t, s.pods("persia", ""), 6, "no other pod")
+	assert.Len(s.t, s.nodes(), 3)
+	s.assertBound("persia", "checkpoints-pvc", "checkpoints-vol")
+	assert.Empty(s.t, s.pods("kube-system", ""), "GKE installs the driver: no DaemonSet")
+
+	// The API server has held the PodMonitoring against Google's own schema.
+	text, err := s.CoreV1().RESTClient().Get().
+		AbsPath("/apis/monitoring.googleapis.com/v1/namespaces/persia/podmonitorings/metrics-gateways").DoRaw(s.t.Context())
+	require.NoError(s.t, err)
 	var monitoring kube.PodMonitoring
-	require.NoError(c.t, json.Unmarshal(text, &monitoring))
-	c.assertOn(pool, count, c.pods("persia", metav1.FormatLabelSelector(&monitoring.Spec.Selector)))
-	assert.Equal(c.t, []kube.LabelMapping{{From: "persia_job"}}, monitoring.Spec.TargetLabels.FromPod)
+	require.NoError(s.t, json.Unmarshal(text, &monitoring))
+	s.assertOn("system", 1, s.pods("persia", metav1.FormatLabelSelector(&monitoring.Spec.Selector)))
+
+	changes, outputs := s.outputs()
+	assert.Empty(s.t, changes, "second up")
+	assert.Equal(s.t, "persia-dev", outputs["clusterName"].Value)
+	assert.NotEmpty(s.t, outputs["clusterEndpoint"].Value)
+	assert.True(s.t, outputs["kubeconfig"].Secret)
+	assert.Contains(s.t, outputs["kubeconfig"].Value, "gke-gcloud-auth-plugin")
+	assert.Equal(s.t, "nats://persia-nats-service.nats-io.svc:4222", outputs["natsUrl"].Value)
+	assert.Equal(s.t, []any{object{"volume": "checkpoints-vol", "claim": "checkpoints-pvc",
+		"storage": "directory /var/lib/persia of the node", "onDestroy": "lost with its node"}}, outputs["checkpointVolumes"].Value)
+	assert.Equal(s.t, object{"adult-income": object{
+		"adult-income-nn-worker": 1.0, "adult-income-dataloader": 1.0, "adult-income-embedding-worker": 1.0, "adult-income-embedding-ps": 1.0,
+	}}, outputs["jobs"].Value)
 }
 
-// testDrift changes an object behind Pulumi's back: refresh finds it, and up mends it.
-func testDrift(t *testing.T, s *sandbox.Sandbox) {
-	c := newCluster(t, s)
-	c.scale("adult-income-dataloader", 2)
-
-	assert.Equal(t, 1, refreshChanges(t, s)["update"])
-	assert.Equal(t, 1, upChanges(t, s)["update"])
-	set, err := c.AppsV1().StatefulSets("persia").Get(t.Context(), "adult-income-dataloader", metav1.GetOptions{})
-	require.NoError(t, err)
-	assert.Equal(t, int32(1), *set.Spec.Replicas)
-}
-
-// testPreviews edits the job: a preview updates the roles concerned in place, and
-// replaces the completion, since a job that has failed gets another chance when it is
-// changed. Nothing else changes.
-func testPreviews(t *testing.T, dir string) {
-	for name, edit := range map[string]struct {
-		old, new string
-		roles    int
-	}{
-		"image":       {"nprocPerNode: 1\n", "nprocPerNode: 1\n        image: persiaml/persia-cuda-runtime:1\n", 1},
-		"variable":    {"{name: ENABLE_CUDA, value: \"1\"}", "{name: ENABLE_CUDA, value: \"0\"}", 1},
-		"replicas":    {"dataloader:\n        replicas: 1\n", "dataloader:\n        replicas: 2\n", 2},
-		"config path": {"config/global_config.yml", "config/other_config.yml", 4},
-	} {
-		t.Run(name, func(t *testing.T) {
-			preview, err := openSandbox(t, editStack(t, "dev", edit.old, edit.new), dir, "dev").Preview(t.Context())
-			require.NoError(t, err)
-			delete(preview.ChangeSummary, apitype.OpSame)
-			assert.Equal(t, map[apitype.OpType]int{apitype.OpUpdate: edit.roles, apitype.OpReplace: 1}, preview.ChangeSummary)
-		})
+// assertComment previews an edit as a pull request comment, which testdata/preview-comment.md shows.
+func (s *stack) assertComment(persia string) {
+	before := s.values
+	s.edit(`
+nats: {maxPayload: 33554432}
+storage: [{name: checkpoints-vol, rename: checkpoints, claim: checkpoints}]
+jobs: [{name: adult-income, dataloader: {replicas: 2}, mounts: [{volume: checkpoints, mountPath: /checkpoints}]}]`)
+	// The sandbox command looks for its toolchain next to the stack files.
+	module, err := filepath.Abs("..")
+	require.NoError(s.t, err)
+	require.NoError(s.t, os.Symlink(module, filepath.Join(s.project, "sandbox")))
+	comment := func() string {
+		text, err := exec.CommandContext(s.t.Context(), persia, "comment", "--stack", s.name, "--",
+			executable, "preview", "--json", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output()
+		require.NoError(s.t, err)
+		return string(text)
 	}
+	text := comment()
+	fingerprint := regexp.MustCompile(`(?m)^<!-- persia-changes: [0-9a-f]{16} -->$`)
+	require.Regexp(s.t, fingerprint, text)
+	assert.Equal(s.t, fingerprint.FindString(text), fingerprint.FindString(comment()), "the engine's order must not matter")
+	want := testkit.ReadGolden(s.t, "preview-comment.md", text)
+	assert.Equal(s.t, normalized(want), normalized(text), "go test ./e2e -run TestDev/comments -update writes it again")
+	s.values = before
+	s.edit()
+}
+
+// hashes are the parts of names and annotations that change with any script of the program.
+var hashes = regexp.MustCompile(`(completion-|"|persia-changes: )([0-9a-f]{16}|[0-9a-f]{8})\b`)
+
+// normalized returns the lines of a comment without the engine's order and without hashes.
+func normalized(comment string) []string {
+	return slices.Sorted(strings.Lines(hashes.ReplaceAllString(comment, "${1}HASH")))
+}
+
+// assertStatus runs `persia status` while all pods of the job run, and with one more that no node holds.
+func (s *stack) assertStatus(persia string) {
+	status := func() string {
+		output, err := exec.CommandContext(s.t.Context(), persia, "status", "--kubeconfig", s.s.Kubeconfig()).CombinedOutput()
+		require.NoError(s.t, err, string(output))
+		return string(output)
+	}
+	before := status()
+	assert.Regexp(s.t, `(?m)^job adult-income: (\d) of (\d) pods are ready$`, before)
+	assert.NotContains(s.t, before, "next:")
+
+	pod := s.podsOfRole("adult-income", "dataloader")[0]
+	pod.ObjectMeta = metav1.ObjectMeta{Name: "too-large", Namespace: "persia", Labels: pod.Labels}
+	pod.Spec.NodeName = ""
+	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}}
+	_, err := s.CoreV1().Pods("persia").Create(s.t.Context(), &pod, metav1.CreateOptions{})
+	require.NoError(s.t, err)
+	await(s.t, func() bool {
+		now := status()
+		return strings.Contains(now, "  no room: too-large: ") && strings.Contains(now, "    next: kubectl -n persia describe pod too-large\n")
+	}, "status says why the pod waits")
+	assert.NoError(s.t, s.CoreV1().Pods("persia").Delete(s.t.Context(), pod.Name, metav1.DeleteOptions{}))
+}
+
+// assertProtected: while a stack's cluster is protected from deletion, nothing replaces a node pool or the
+// cluster, or destroys the stack.
+func (s *stack) assertProtected() {
+	const (
+		pool    = `nodePools: [{name: gpu, maxPodsPerNode: 64}]`
+		network = `cluster: {network: {controlPlane: 172.16.1.0/28}}`
+		permit  = `cluster: {replace: persia-dev}`
+	)
+	preview := func(edits ...string) (int, error) {
+		before := s.values
+		defer func() { s.values = before }()
+		s.edit(edits...)
+		result, err := s.s.Preview(s.t.Context())
+		return result.ChangeSummary["replace"], err
+	}
+	s.up(`cluster: {deletionProtection: true}`)
+	_, err := preview(pool)
+	require.Error(s.t, err)
+	_, err = preview(network, permit)
+	require.Error(s.t, err)
+	s.edit()
+	require.ErrorContains(s.t, s.s.Destroy(s.t.Context()), "Cluster persia-dev, NodePool persia-dev-")
+	s.up(`cluster: {deletionProtection: false}`)
+	replaced, err := preview(pool)
+	require.NoError(s.t, err)
+	assert.Equal(s.t, 1, replaced)
+	_, err = preview(network)
+	require.Error(s.t, err, "a job runs in the cluster")
+	replaced, err = preview(network, permit)
+	require.NoError(s.t, err)
+	assert.Greater(s.t, replaced, 30, "all that is inside the cluster goes with it")
 }

@@ -106,7 +106,7 @@ jobs: [{name: train, engine: jobset, queue: ads}]`, refused: "the job train has 
 		{name: "the operator's job is suspended", edit: `jobs: [{name: left, suspend: true}]`, want: map[string]int{"replace": 2, "delete": 5}},
 		{name: "it goes on", edit: `jobs: [{name: left, suspend: false}]`, want: map[string]int{"replace": 2, "create": 5}},
 	})
-	s.assertAllowed("system:serviceaccount:nats-io:nats-operator", "create pods", "create secrets", "patch natsclusters", "get customresourcedefinitions")
+	s.assertAllowed("nats-io:nats-operator", "create pods", "create secrets", "patch natsclusters", "get customresourcedefinitions")
 	s.destroy()
 }
 

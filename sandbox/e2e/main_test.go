@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"persia/sandbox"
 	"persia/sandbox/toolchain"
 )
 
@@ -57,56 +55,6 @@ func compile(t testing.TB, groups ...toolchain.Group) toolchain.Tools {
 	compiled, err := toolchain.Build(t.Context(), modules, binDir(), t.Output(), groups...)
 	require.NoError(t, err)
 	return compiled
-}
-
-// newSandbox returns the sandbox of a stack of the repository, which writes to dir. It is
-// taken down when the test ends.
-func newSandbox(t *testing.T, dir, stack string) *sandbox.Sandbox {
-	t.Helper()
-	return newSandboxOf(t, repository, dir, stack)
-}
-
-// newSandboxOf is newSandbox for a stack whose file is in project.
-func newSandboxOf(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
-	t.Helper()
-	s := openSandbox(t, project, dir, stack)
-	takeDown(t, s, dir)
-	return s
-}
-
-// takeDown takes a sandbox down when the test ends.
-func takeDown(t testing.TB, s *sandbox.Sandbox, dir string) {
-	t.Cleanup(func() {
-		if t.Failed() {
-			logFiles(t, filepath.Join(s.AgentLogs(), "*.log"))
-		}
-		if err := s.Down(context.Background()); err != nil {
-			t.Errorf("take the sandbox down: %v", err)
-			// Its processes would slow down all later tests.
-			killAll(t, dir)
-		}
-	})
-}
-
-// openSandbox returns the sandbox of a stack whose file is in project.
-func openSandbox(t testing.TB, project, dir, stack string) *sandbox.Sandbox {
-	t.Helper()
-	return openSandboxTo(t, t.Output(), project, dir, stack)
-}
-
-// openSandboxTo is openSandbox for commands that print to out.
-func openSandboxTo(t testing.TB, out io.Writer, project, dir, stack string) *sandbox.Sandbox {
-	t.Helper()
-	s, err := sandbox.New(sandbox.Options{
-		Project:    project,
-		Stack:      stack,
-		Dir:        dir,
-		Tools:      tools,
-		Executable: executable,
-		Out:        out,
-	})
-	require.NoError(t, err)
-	return s
 }
 
 func logFiles(t testing.TB, pattern string) {

@@ -24,11 +24,6 @@ func sandboxProcesses(t testing.TB, dir string) []process.Process {
 	return processes
 }
 
-func assertNoProcess(t *testing.T, dir string) {
-	t.Helper()
-	assert.Empty(t, sandboxProcesses(t, dir), "down leaves no process")
-}
-
 // killAll kills the processes that have a path of dir in their command line, and waits
 // until they are gone.
 func killAll(t testing.TB, dir string) {
@@ -42,7 +37,7 @@ func killAll(t testing.TB, dir string) {
 
 // assertListensOnLoopbackOnly looks at the listening sockets of all processes of
 // the sandbox.
-func assertListensOnLoopbackOnly(t *testing.T, dir string) {
+func assertListensOnLoopbackOnly(t testing.TB, dir string) {
 	t.Helper()
 	listening := listeningSockets(t)
 	found := 0
@@ -61,7 +56,7 @@ func assertListensOnLoopbackOnly(t *testing.T, dir string) {
 
 // listeningSockets returns the local addresses, in the kernel's hexadecimal, of all
 // listening TCP sockets, by the name that a descriptor has for the socket.
-func listeningSockets(t *testing.T) map[string]string {
+func listeningSockets(t testing.TB) map[string]string {
 	t.Helper()
 	const listen, address, state, inode = "0A", 1, 3, 9
 	sockets := map[string]string{}

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,145 +12,161 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/types"
 
 	"persia/sandbox/toolchain"
 )
 
-var workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
-
-// twoJobs is a stack with two jobs that each need all nodes.
-type twoJobs struct {
-	t       *testing.T
-	project string
-	// stack is the name of the stack file, and jobs are alike but for their names.
-	stack    string
-	jobs     []object
-	replicas int
-}
-
-func smallRivals(t *testing.T) twoJobs {
-	t.Helper()
-	project := t.TempDir()
-	roles := object{
-		"nnWorker":                 gpuRole("gpu", 2, "4", "8Gi", 1),
-		"embeddingParameterServer": role("servers", 4, "3", "8Gi"),
-	}
-	jobs := []object{job("first", roles), job("second", roles)}
-	stackText(t, project, madeUp{jobs: jobs, pools: []object{
-		{"name": "gpu", "machineType": "g2-standard-8", "nodes": 2, "gpu": object{"type": "nvidia-l4", "count": 1}},
-		{"name": "servers", "machineType": "n2-standard-8", "nodes": 2},
-	}})
-	return twoJobs{t: t, project: project, stack: "madeup", jobs: jobs, replicas: 8}
-}
-
-// write makes the first jobs, with more fields, the stack's.
-func (r twoJobs) write(fields ...object) {
-	r.t.Helper()
-	rewriteStack(r.t, r.project, r.stack, func(configuration object) {
-		var jobs []object
-		for i, more := range fields {
-			job := maps.Clone(r.jobs[i])
-			maps.Copy(job, more)
-			jobs = append(jobs, job)
-		}
-		configuration["persia:jobs"] = jobs
-	})
-}
-
 // TestQueue: of two jobs that each need all nodes, one runs whole and the other has no pod, with
-// the controllers of JobSet and Kueue.
+// the controllers of JobSet and Kueue. A third job waits in no queue.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	compile(t, toolchain.OfJobSets, toolchain.OfQueues)
-	r := smallRivals(t)
-	rewriteStack(t, r.project, r.stack, func(configuration object) {
-		configuration["persia:queue"] = object{
-			"teams":      []object{{"name": "ranking"}, {"name": "ads"}},
-			"priorities": []object{{"name": "urgent", "value": 100}},
-		}
+	s := newStack(t, `
+queue: {teams: [{name: ranking}, {name: ads}], priorities: [{name: urgent, value: 100}]}
+nodePools:
+  - {name: gpu, machineType: g2-standard-8, nodes: 2, gpu: {type: nvidia-l4, count: 1}}
+  - {name: servers, machineType: n2-standard-8, nodes: 2}
+  - {name: alone, machineType: n2-standard-8, nodes: 1}
+jobs:
+  - name: first
+    engine: jobset
+    queue: ranking
+    nnWorker: &nn {nodePool: gpu, replicas: 2, resources: {limits: {cpu: "4", memory: 8Gi, nvidia.com/gpu: "1"}}}
+    embeddingParameterServer: &ps {nodePool: servers, replicas: 4, resources: {limits: {cpu: "3", memory: 8Gi}}}
+  - {name: second, engine: jobset, queue: ranking, suspend: true, nnWorker: *nn, embeddingParameterServer: *ps}
+  - name: alone
+    engine: jobset
+    nnWorker: {nodePool: alone, replicas: 2}
+    dataloader: {nodePool: alone}
+    embeddingWorker: {nodePool: alone}
+    embeddingParameterServer: {nodePool: alone, replicas: 3}`)
+	const replicas = 8
+	s.up()
+	s.awaitRunning("first", replicas)
+	s.awaitRunning("alone", 7)
+	s.assertNamesOfReplicas("alone")
+
+	s.run(t, []step{{name: "a second job waits", edit: `jobs: [{name: second, suspend: false}]`, then: func() {
+		s.await(func() bool { return strings.Contains(s.waitsFor("second"), "insufficient unused quota") }, "Kueue says why the second job waits")
+		assert.Zero(s.t, s.podsOfSet("second"), "a job that waits has no pod")
+		assert.Equal(s.t, replicas, s.running("first"))
+		changes, outputs := s.outputs()
+		assert.Empty(s.t, changes, "second up")
+		queued, _ := outputs["queuedJobs"].Value.(object)
+		assert.Subset(s.t, queued["second"], object{"queue": "ranking", "priority": "default", "place": "go run ./cmd/persia status"})
+		assert.Empty(s.t, s.refresh(), "refresh")
+	}}})
+	waited := field(t, s.workloadOf("second"), "metadata", "uid")
+	s.run(t, []step{
+		{name: "an edit costs a waiting job its place", edit: `jobs: [{name: second, env: [{name: BATCH_SIZE, value: "512"}]}]`,
+			want: map[string]int{"replace": 2}, then: func() { // the JobSet and the completion
+				s.await(func() bool {
+					return s.waitsFor("second") != "" && field(s.t, s.workloadOf("second"), "metadata", "uid") != waited
+				}, "the second job waits again")
+				assert.Zero(s.t, s.podsOfSet("second"))
+				assert.Equal(s.t, replicas, s.running("first"))
+			}},
+		{name: "a suspended job makes room", edit: `jobs: [{name: first, suspend: true}]`, want: map[string]int{"delete": 1}, then: func() {
+			s.awaitRunning("second", replicas)
+			assert.Zero(s.t, s.podsOfSet("first"))
+		}},
+		{name: "a running job moves to another team", edit: `jobs: [{name: second, queue: ads}]`, want: map[string]int{"replace": 1}, then: func() {
+			s.awaitRunning("second", replicas)
+			s.await(func() bool { return field(s.t, s.workloadOf("second"), "spec", "queueName") == "ads" }, "it runs for the other team")
+		}},
 	})
-	write := func(first, second object) {
-		queued := object{"engine": "jobset", "queue": "ranking"}
-		fields := []object{maps.Clone(queued), maps.Clone(queued)}
-		maps.Copy(fields[0], first)
-		maps.Copy(fields[1], second)
-		r.write(fields...)
+	before := uids(s.rolePods("second"))
+	s.run(t, []step{
+		{name: "a running job becomes more urgent", edit: `jobs: [{name: second, priority: urgent}]`, want: map[string]int{"update": 1}, then: func() {
+			s.await(func() bool { return field(s.t, s.workloadOf("second"), "spec", "priority") == int64(100) }, "Kueue takes the priority")
+			assert.Equal(s.t, before, uids(s.rolePods("second")), "the pods go on")
+		}},
+		{name: "a priority stops a running job", edit: `jobs: [{name: first, suspend: false, priority: urgent}, {name: second, priority: null}]`,
+			want: map[string]int{"create": 1, "update": 1}, then: func() {
+				s.awaitRunning("first", replicas)
+				s.await(func() bool { return s.podsOfSet("second") == 0 }, "the other job has no pod")
+				assert.Empty(s.t, s.up(), "up after a preemption")
+			}},
+	})
+	s.subtest(t, "a complete job makes room", func() {
+		s.complete("first")
+		s.awaitRunning("second", replicas)
+	})
+	s.run(t, []step{
+		{name: "a job in no queue is suspended", edit: `jobs: [{name: alone, suspend: true}]`, want: map[string]int{"update": 1}, then: func() {
+			s.await(func() bool { return s.podsOfSet("alone") == 0 }, "a suspended job has no pod")
+		}},
+		{name: "it goes on", edit: `jobs: [{name: alone, suspend: false}]`, want: map[string]int{"update": 1}, then: func() { s.awaitRunning("alone", 7) }},
+		{name: "it changes", edit: `jobs: [{name: alone, nnWorker: {replicas: 3}}]`, then: func() { s.awaitRunning("alone", 8) }},
+	})
+	s.subtest(t, "it is complete", func() {
+		s.complete("alone")
+		assert.Empty(s.t, s.up(), "up of a complete job")
+	})
+	s.assertAllowed("kueue-system:kueue", "create workloads", "patch jobsets", "update clusterqueues")
+	s.assertAllowed("jobset-system:jobset-controller", "create jobs", "update secrets", "update mutatingwebhookconfigurations")
+	s.destroy()
+}
+
+// running counts the replicas of a JobSet that run and are ready.
+func (c cluster) running(job string) int {
+	c.t.Helper()
+	count := 0
+	for _, pod := range c.pods("persia", "persia_job="+job+",jobset.sigs.k8s.io/jobset-name="+job) {
+		if pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning && !readySince(pod).IsZero() {
+			count++
+		}
 	}
-	replicas := r.replicas
-	write(nil, object{"suspend": true})
-	s := newSandboxOf(t, r.project, t.TempDir(), r.stack)
-	require.NoError(t, s.Apply(t.Context()))
-	c := newCluster(t, s)
-	c.await(func() bool { return c.running("first") == replicas }, "the first job runs")
+	return count
+}
 
-	write(nil, nil)
-	require.NoError(t, s.Apply(t.Context()))
-	c.await(func() bool { return strings.Contains(c.waitsFor("second"), "insufficient unused quota") }, "Kueue says why the second job waits")
-	assert.Zero(t, c.podsOfSet("second"), "a job that waits has no pod")
-	assert.Equal(t, replicas, c.running("first"))
-	again, err := s.Up(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, changes(t, again.Summary), "second up")
-	queued, _ := again.Outputs["queuedJobs"].Value.(object)
-	assert.Subset(t, queued["second"], object{"queue": "ranking", "priority": "default", "place": "go run ./cmd/persia status"})
-	assert.Empty(t, refreshChanges(t, s), "refresh")
-	assert.Empty(t, upChanges(t, s), "up after a refresh")
-
-	t.Run("an edit costs a waiting job its place", func(t *testing.T) {
-		uid := func() any { return field(t, c.workloadOf("second"), "metadata", "uid") }
-		waited := uid()
-		r.jobs[1]["env"] = []object{{"name": "BATCH_SIZE", "value": "512"}}
-		write(nil, nil)
-		assert.Equal(t, map[string]int{"replace": 2}, upChanges(t, s), "the JobSet and the completion")
-		c.await(func() bool { return c.waitsFor("second") != "" && uid() != waited }, "the second job waits again")
-		assert.Zero(t, c.podsOfSet("second"))
-		assert.Equal(t, replicas, c.running("first"))
-	})
-	t.Run("a suspended job makes room", func(t *testing.T) {
-		write(object{"suspend": true}, nil)
-		assert.Equal(t, map[string]int{"delete": 1}, upChanges(t, s), "the JobSet")
-		c.await(func() bool { return c.running("second") == replicas }, "the second job runs")
-		assert.Zero(t, c.podsOfSet("first"))
-	})
-	t.Run("a running job moves to another team", func(t *testing.T) {
-		write(object{"suspend": true}, object{"queue": "ads"})
-		assert.Equal(t, map[string]int{"replace": 1}, upChanges(t, s), "the JobSet")
-		c.await(func() bool { return c.running("second") == replicas }, "the second job runs")
-		c.await(func() bool { return field(t, c.workloadOf("second"), "spec", "queueName") == "ads" }, "it runs for the other team")
-	})
-	t.Run("a running job becomes more urgent", func(t *testing.T) {
-		before := uids(c.rolePods("second"))
-		write(object{"suspend": true}, object{"queue": "ads", "priority": "urgent"})
-		assert.Equal(t, map[string]int{"update": 1}, upChanges(t, s), "the JobSet")
-		c.await(func() bool { return field(t, c.workloadOf("second"), "spec", "priority") == int64(100) }, "Kueue takes the priority")
-		assert.Equal(t, before, uids(c.rolePods("second")), "the pods go on")
-	})
-	t.Run("a priority stops a running job", func(t *testing.T) {
-		write(object{"priority": "urgent"}, object{"queue": "ads"})
-		assert.Equal(t, map[string]int{"create": 1, "update": 1}, upChanges(t, s), "the JobSets")
-		c.await(func() bool { return c.running("first") == replicas }, "the urgent job runs")
-		c.await(func() bool { return c.podsOfSet("second") == 0 }, "the other job has no pod")
-		assert.Empty(t, upChanges(t, s), "up after a preemption")
-	})
-	t.Run("a complete job makes room", func(t *testing.T) {
-		for _, role := range []string{"dataloader", "nn-worker"} {
-			c.succeedRole("first", role)
-		}
-		c.await(func() bool { return c.running("second") == replicas }, "the second job runs again")
-		assert.Empty(t, c.servers("first"))
-	})
-	c.assertAllowed("system:serviceaccount:kueue-system:kueue", "create workloads", "patch jobsets", "update clusterqueues")
-
-	require.NoError(t, s.Destroy(t.Context()))
-	c.assertEmpty()
+func (c cluster) awaitRunning(job string, replicas int) {
+	c.t.Helper()
+	c.await(func() bool { return c.running(job) == replicas }, "all replicas of "+job+" run")
 }
 
 // podsOfSet counts the pods of a JobSet.
 func (c cluster) podsOfSet(job string) int {
 	c.t.Helper()
 	return len(c.pods("persia", "jobset.sigs.k8s.io/jobset-name="+job))
+}
+
+// assertNamesOfReplicas checks that two nn-workers have the names by which others know them.
+func (c cluster) assertNamesOfReplicas(job string) {
+	c.t.Helper()
+	var hosts []string
+	for _, pod := range c.podsOfRole(job, "nn-worker") {
+		hosts = append(hosts, pod.Spec.Hostname+"."+pod.Spec.Subdomain)
+		assert.Equal(c.t, pod.Spec.Hostname, job+"-nn-worker-0-"+pod.Labels["batch.kubernetes.io/job-completion-index"])
+	}
+	assert.ElementsMatch(c.t, []string{job + "-nn-worker-0-0." + job, job + "-nn-worker-0-1." + job}, hosts)
+	service, err := c.CoreV1().Services("persia").Get(c.t.Context(), job, metav1.GetOptions{})
+	require.NoError(c.t, err)
+	assert.True(c.t, service.Spec.PublishNotReadyAddresses, "replicas look for each other before they are ready")
+}
+
+// complete ends the nn-workers as launch.py does, and checks that all others end then, and no sooner: the
+// dataloaders, too, as if they were substitutes that have not heard of the end.
+func (c cluster) complete(job string) {
+	c.t.Helper()
+	servers := func() int {
+		return len(c.pods("persia", "persia_job="+job+",app.kubernetes.io/name in (embedding-ps,embedding-worker)"))
+	}
+	pods := c.podsOfRole(job, "nn-worker")
+	slices.Reverse(pods)
+	for _, pod := range pods {
+		assert.NotZero(c.t, servers(), "servers run as long as nn-worker 0 does")
+		_, err := c.CoreV1().Pods("persia").Patch(c.t.Context(), pod.Name, types.MergePatchType,
+			[]byte(`{"status": {"phase": "Succeeded"}}`), metav1.PatchOptions{}, "status")
+		require.NoError(c.t, err)
+	}
+	c.await(func() bool { return c.running(job) == 0 && servers() == 0 }, "all others end with the job")
+	c.await(func() bool {
+		return slices.ContainsFunc(c.list("jobset.x-k8s.io/v1alpha2/jobsets"), func(set unstructured.Unstructured) bool {
+			return set.GetName() == job && meta.IsStatusConditionTrue(conditionsOf(c.t, set), "Completed")
+		})
+	}, "the JobSet is complete")
 }
 
 // waitsFor returns why Kueue does not admit a job, or "".
@@ -167,7 +182,7 @@ func (c cluster) waitsFor(job string) string {
 // workloadOf returns Kueue's record of a job, or an empty object if there is none yet.
 func (c cluster) workloadOf(job string) unstructured.Unstructured {
 	c.t.Helper()
-	for _, workload := range c.workloads() {
+	for _, workload := range c.list("kueue.x-k8s.io/v1beta2/workloads") {
 		if slices.ContainsFunc(workload.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Name == job }) {
 			return workload
 		}
@@ -181,25 +196,6 @@ func field(t testing.TB, of unstructured.Unstructured, path ...string) any {
 	value, _, err := unstructured.NestedFieldNoCopy(of.Object, path...)
 	require.NoError(t, err)
 	return value
-}
-
-// uids returns the identities of pods, in order.
-func uids(pods []corev1.Pod) []string {
-	var uids []string
-	for _, pod := range pods {
-		uids = append(uids, string(pod.UID))
-	}
-	slices.Sort(uids)
-	return uids
-}
-
-func (c cluster) workloads() []unstructured.Unstructured {
-	c.t.Helper()
-	config, err := c.s.Cluster().RESTConfig()
-	require.NoError(c.t, err)
-	list, err := dynamic.NewForConfigOrDie(config).Resource(workloads).Namespace("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
-	return list.Items
 }
 
 func conditionsOf(t testing.TB, object unstructured.Unstructured) []metav1.Condition {

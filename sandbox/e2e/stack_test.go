@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -16,12 +15,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
@@ -29,8 +22,10 @@ import (
 	"persia/sandbox"
 )
 
-// madeUpFile is the file of a small stack, to which tests add what they are about.
-const madeUpFile = `
+type object = map[string]any
+
+// madeUp is the file of a small stack, to which tests add what they are about.
+const madeUp = `
 project: my-project
 cluster: {name: madeup, region: us-central1, zones: [us-central1-a], deletionProtection: false}
 machineTypes: {}
@@ -77,7 +72,7 @@ func stackIn(t testing.TB, dir, name string, edits ...string) *stack {
 	t.Helper()
 	s := &stack{name: name, project: t.TempDir(), dir: dir, printed: &output{}}
 	s.t = t
-	text := []byte("config:\n" + strings.ReplaceAll(madeUpFile, "\n", "\n  "))
+	text := []byte("config:\n" + strings.ReplaceAll(madeUp, "\n", "\n  "))
 	for _, folder := range []string{repository, examples} {
 		own, err := os.ReadFile(filepath.Join(folder, input.StackFileName(name)))
 		if err == nil {
@@ -212,6 +207,9 @@ func (s *stack) start() {
 	require.NoError(s.t, s.s.Cluster().Start(s.t.Context(), s.t.Output()))
 	s.cluster = newCluster(s.t, s.s)
 }
+
+// none is for an update that changes nothing.
+var none = map[string]int{}
 
 // up brings the stack up with edits, and returns the changes.
 func (s *stack) up(edits ...string) map[string]int {
@@ -363,65 +361,4 @@ func (o *output) reset() {
 func (o *output) await(t testing.TB, by *operation, text string) {
 	t.Helper()
 	awaitUnless(t, patience, by.over, func() bool { return strings.Contains(o.String(), text) }, "%q is printed", text)
-}
-
-// bound checks that a claim and a volume are bound to each other, and returns the volume.
-func (c cluster) bound(namespace, claimName, volumeName string) *corev1.PersistentVolume {
-	c.t.Helper()
-	claim, err := c.CoreV1().PersistentVolumeClaims(namespace).Get(c.t.Context(), claimName, metav1.GetOptions{})
-	require.NoError(c.t, err)
-	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{})
-	require.NoError(c.t, err)
-	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, claimName)
-	assert.Equal(c.t, volumeName, claim.Spec.VolumeName)
-	require.NotNil(c.t, volume.Spec.ClaimRef, volumeName)
-	assert.Equal(c.t, claim.UID, volume.Spec.ClaimRef.UID)
-	return volume
-}
-
-// list returns the objects in the namespace persia of a resource, which is GROUP/VERSION/NAME.
-func (c cluster) list(resource string) []unstructured.Unstructured {
-	c.t.Helper()
-	config, err := c.s.Cluster().RESTConfig()
-	require.NoError(c.t, err)
-	parts := strings.Split(resource, "/")
-	list, err := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}).
-		Namespace("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
-	return list.Items
-}
-
-// eachObject calls see with each object of the control plane.
-func eachObject(ctx context.Context, s *sandbox.Sandbox, see func(unstructured.Unstructured)) error {
-	config, err := s.Cluster().RESTConfig()
-	if err != nil {
-		return err
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	lists, err := discovery.NewDiscoveryClientForConfigOrDie(config).ServerPreferredResources()
-	if err != nil {
-		return err
-	}
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			return err
-		}
-		for _, kind := range list.APIResources {
-			if !slices.Contains(kind.Verbs, "list") {
-				continue
-			}
-			items, err := client.Resource(gv.WithResource(kind.Name)).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				return fmt.Errorf("%s: %w", kind.Name, err)
-			}
-			for _, item := range items.Items {
-				see(item)
-			}
-		}
-	}
-	return nil
 }

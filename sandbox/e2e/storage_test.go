@@ -52,7 +52,7 @@ func TestStorage(t *testing.T) {
 		edit: `storage: [{name: share, size: 2Ti}, {name: disk, size: 2Ti}, {name: replicated, size: 2Ti}, {name: nfs, size: 2Ti}]`,
 		then: func() {
 			for _, name := range []string{"share", "disk", "replicated", "nfs"} {
-				assert.Equal(s.t, before[name].UID, s.bound("persia", name+"-claim", name).UID, "%s is the volume that it was", name)
+				assert.Equal(s.t, before[name].UID, s.assertBound("persia", name+"-claim", name).UID, "%s is the volume that it was", name)
 			}
 		}}})
 	for _, name := range []string{"share", "disk", "replicated"} {
@@ -102,7 +102,7 @@ func (s *stack) pairs(size string) map[string]*corev1.PersistentVolume {
 	volumes := map[string]*corev1.PersistentVolume{}
 	for _, item := range s.values["storage"].([]any) {
 		name := nameOf(item).(string)
-		volumes[name] = s.bound("persia", name+"-claim", name)
+		volumes[name] = s.assertBound("persia", name+"-claim", name)
 		assert.Equal(s.t, size, volumes[name].Spec.Capacity.Storage().String(), name)
 	}
 	return volumes
