@@ -208,9 +208,6 @@ func (s *stack) start() {
 	s.cluster = newCluster(s.t, s.s)
 }
 
-// none is for an update that changes nothing.
-var none = map[string]int{}
-
 // up brings the stack up with edits, and returns the changes.
 func (s *stack) up(edits ...string) map[string]int {
 	s.t.Helper()
