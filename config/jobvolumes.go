@@ -135,7 +135,7 @@ const (
 	StateDirectory = "/var/lib/persia"
 )
 
-// reservedPaths are directories at, below, and above which a job cannot mount a volume, and what they are.
+// reservedPaths says what is in the directories that no volume of a job may cover or be in.
 var reservedPaths = map[string]string{
 	SharedMemory:                     "shared memory",
 	LaunchDirectory:                  "where the start script of the replicas is",

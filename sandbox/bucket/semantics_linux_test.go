@@ -3,6 +3,7 @@ package bucket_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -141,7 +142,7 @@ func TestBucketSemantics(t *testing.T) {
 	caches := []struct {
 		name    string
 		options []string
-		// How long a node sees what it has seen before: kept, for ever, or not at all.
+		// How long a node shows an object as it has seen it: kept, for ever, or not at all.
 		stale time.Duration
 	}{
 		{"for a while", []string{fmt.Sprintf("--metadata-cache-ttl-secs=%d", kept/time.Second)}, kept},
@@ -297,6 +298,28 @@ for name, content in {"s0/0.emb": "x", "dense.pt": "model", "embedding_dump_done
 		option := "--metadata-cache-ttl-secs=" + ttl
 		writer, reader := mountBucket(t, server, option, "--only-dir="+ttl), mountBucket(t, server, option, "--only-dir="+ttl)
 		assert.Equal(t, "0 0 0 0 0 0 0 1", python(t, script, writer.folder, reader.folder), "how many complete checkpoints the reader sees after each step, with %s", option)
+	}
+}
+
+// TestFaults: gcsfuse repeats what fails, and the file is whole when close has succeeded.
+func TestFaults(t *testing.T) {
+	buckets, server := serve(t)
+	writer := mountBucket(t, server)
+	for name, fault := range map[string]bucket.Fault{
+		"an error":            {Status: http.StatusServiceUnavailable},
+		"too many requests":   {Status: http.StatusTooManyRequests},
+		"a broken connection": {},
+		"a slow answer":       {Delay: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fault.Name, fault.Times = name, 2
+			buckets.Inject(&fault)
+			want := strings.Repeat(name, 5<<20)
+			require.NoError(t, writer.open(name, want).Close())
+			content, _ := buckets.Content("checkpoints", name)
+			assert.True(t, want == string(content), "%d of %d bytes", len(content), len(want))
+			assert.Zero(t, fault.Times, "faults that did not happen")
+		})
 	}
 }
 

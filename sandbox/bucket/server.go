@@ -59,12 +59,12 @@ type attributes struct {
 	CRC32C      string            `json:"crc32c"`
 }
 
-// Fault is what happens to requests instead of an answer.
+// Fault makes the server fail requests, or answer them late.
 type Fault struct {
 	// Method and Name select the requests: an HTTP method, and a part of the object's name. Empty
 	// texts select all.
 	Method, Name string
-	// Times is how many requests it happens to.
+	// Times counts down with each request that fails.
 	Times int
 	// Status is the answer. 0 breaks the connection in the middle of the request's body.
 	Status int
@@ -100,10 +100,10 @@ func (s *Server) Create(name string) {
 }
 
 // Inject makes requests fail from now on.
-func (s *Server) Inject(f Fault) {
+func (s *Server) Inject(f *Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.faults = append(s.faults, &f)
+	s.faults = append(s.faults, f)
 }
 
 // Content returns the content of an object, and whether it exists.
@@ -164,12 +164,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.resume(w, r, body)
 	case at == "upload/storage/v1" && len(path) == 6:
 		s.begin(w, r, path[4], body)
-	case at == "storage/v1/b" && len(path) == 4:
-		s.bucket(w, path[3])
 	case at == "storage/v1/b" && len(path) == 5:
 		s.list(w, path[3], q)
 	case at == "storage/v1/b" && len(path) >= 6:
-		s.object(w, r, path[3], path[5], path[6:], body)
+		s.object(w, r, path[3], path[5], path[6:])
 	default:
 		s.download(w, r, path[0], strings.Join(path[1:], "/"))
 	}
@@ -186,14 +184,6 @@ func answer(w http.ResponseWriter, value any, err error) {
 		}}
 	}
 	json.NewEncoder(w).Encode(value)
-}
-
-func (s *Server) bucket(w http.ResponseWriter, name string) {
-	if _, ok := s.buckets[name]; !ok {
-		answer(w, nil, notFound)
-		return
-	}
-	answer(w, map[string]any{"kind": "storage#bucket", "id": name, "name": name, "location": "US-CENTRAL1", "locationType": "region", "metageneration": "1"}, nil)
 }
 
 // resource returns an object as the JSON interface describes it.
@@ -409,15 +399,11 @@ func (s *Server) resume(w http.ResponseWriter, r *http.Request, body []byte) {
 }
 
 // object answers what a client asks of one object.
-func (s *Server) object(w http.ResponseWriter, r *http.Request, bucket, name string, more []string, body []byte) {
+func (s *Server) object(w http.ResponseWriter, r *http.Request, bucket, name string, more []string) {
 	q := r.URL.Query()
 	o, ok := s.buckets[bucket][name]
 	ok = ok && current(q.Get("generation"), o)
-	switch {
-	case len(more) == 1 && more[0] == "compose":
-		s.compose(w, bucket, name, q, body)
-		return
-	case !ok:
+	if !ok {
 		answer(w, nil, notFound)
 		return
 	}
@@ -437,17 +423,6 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, bucket, name str
 	case r.Method == http.MethodDelete:
 		delete(s.buckets[bucket], name)
 		w.WriteHeader(http.StatusNoContent)
-	case r.Method == http.MethodPatch:
-		var a attributes
-		json.Unmarshal(body, &a)
-		if o.metadata == nil {
-			o.metadata = map[string]string{}
-		}
-		for key, value := range a.Metadata {
-			o.metadata[key] = value
-		}
-		o.metageneration++
-		answer(w, resource(bucket, name, o), nil)
 	case len(more) == 3 && more[0] == "moveTo": // moveTo/o/NAME
 		moved, err := s.put(bucket, more[2], q, attributes{ContentType: o.contentType, Metadata: o.metadata}, o.content)
 		if err != nil {
@@ -456,43 +431,9 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, bucket, name str
 		}
 		delete(s.buckets[bucket], name)
 		answer(w, resource(bucket, more[2], moved), nil)
-	case len(more) == 5 && more[0] == "rewriteTo": // rewriteTo/b/BUCKET/o/NAME
-		copied, err := s.put(more[2], more[4], q, attributes{ContentType: o.contentType, Metadata: o.metadata}, o.content)
-		if err != nil {
-			answer(w, nil, err)
-			return
-		}
-		answer(w, map[string]any{"kind": "storage#rewriteResponse", "done": true, "resource": resource(more[2], more[4], copied)}, nil)
 	default:
 		answer(w, nil, failure{http.StatusNotImplemented, "the simulation has no " + r.Method + " " + strings.Join(more, "/")})
 	}
-}
-
-// compose writes an object from the contents of others.
-func (s *Server) compose(w http.ResponseWriter, bucket, name string, q url.Values, body []byte) {
-	var asked struct {
-		Destination   attributes
-		SourceObjects []struct{ Name, Generation string }
-	}
-	if err := json.Unmarshal(body, &asked); err != nil {
-		answer(w, nil, failure{http.StatusBadRequest, err.Error()})
-		return
-	}
-	var content []byte
-	for _, source := range asked.SourceObjects {
-		o, ok := s.buckets[bucket][source.Name]
-		if !ok || !current(source.Generation, o) {
-			answer(w, nil, notFound)
-			return
-		}
-		content = append(content, o.content...)
-	}
-	o, err := s.put(bucket, name, q, asked.Destination, content)
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	answer(w, resource(bucket, name, o), nil)
 }
 
 // download answers with the content of an object, or with the range of it that the client asks for.

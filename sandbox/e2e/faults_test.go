@@ -38,8 +38,8 @@ var keptKinds = []string{"storage.bucket", "compute.disk"}
 // over objects that the stack has made without knowing it.
 const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
 
-// states are those that a stack is brought to, besides "destroy". From one to the next, resources of Google
-// Cloud and of Kubernetes come, go and change.
+// states has the edits that bring the stack to each state except "destroy". Between two states, resources of
+// Google Cloud and of Kubernetes come, change, and go.
 var states = map[string]string{
 	"small": `
 nodePools: [{name: rest, nodes: 2}, {name: work, machineType: n2-standard-8, nodes: 2}]

@@ -24,7 +24,7 @@ import (
 
 type object = map[string]any
 
-// madeUp is the file of a small stack, to which tests add what they are about.
+// madeUp is the file of a small stack. Each test adds its own part.
 const madeUp = `
 project: my-project
 cluster: {name: madeup, region: us-central1, zones: [us-central1-a], deletionProtection: false}
@@ -55,7 +55,7 @@ embeddingParameterServer: *role
 type stack struct {
 	cluster
 	name, project, dir string
-	// values are those of the stack file, by keys without a namespace.
+	// values has the stack file, by keys without a namespace.
 	values  object
 	printed *output
 }

@@ -19,7 +19,7 @@ func (k kind) path(at, field string) string {
 		return path
 	}
 	if field == "effective_labels" {
-		return "labels" // nobody else gives labels to the resources
+		return "labels" // only the program labels the resources
 	}
 	return camelCase(field)
 }

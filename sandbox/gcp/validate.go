@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/validation"
 )
 
-// restriction is what the value of a field must be.
+// restriction limits the values of a field.
 type restriction struct {
 	OneOf         []string `json:"oneOf"`
 	ConflictsWith []string `json:"conflictsWith"`
