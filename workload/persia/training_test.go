@@ -300,7 +300,10 @@ func TestLaunchEnds(t *testing.T) {
 			j := newTraining(t, "nn-worker=2,dataloader=1,embedding-ps=1", "PERSIA_ONCE=1", "PERSIA_ATTEMPTS=1")
 			server, first := j.start("embedding-ps-0", serve), j.start("nn-worker-0", note)
 			loader := j.start("dataloader-0", note, "PERSIA_METRICS_GATEWAY_ADDR="+strings.TrimPrefix(gateway.URL, "http://"), "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
-			second := j.start("nn-worker-1", fmt.Sprintf(`until [[ -e dataloader-0.idle && -e nn-worker-0.idle ]]; do sleep 0.05; done; exit %d`, test.status))
+			// A replica is idle before its attempt, too.
+			second := j.start("nn-worker-1", fmt.Sprintf(`for replica in dataloader-0 nn-worker-0; do
+				until [[ -e $replica.attempts && -e $replica.idle ]]; do sleep 0.05; done
+			done; exit %d`, test.status))
 			assert.Zero(t, second.status())
 			assert.Zero(t, loader.status())
 			assert.Regexp(t, `^PUT /metrics/job/criteo\n(# TYPE .*\npersia_replica_.*\n)+$`, pushed.Load())
