@@ -102,6 +102,10 @@ func TestRefusals(t *testing.T) {
 	member := func(of string) func(*Cloud) error {
 		return create("iam.member", "b/data/roles/r/member", Body{"member": of})
 	}
+	enabled := func(components ...any) Body { return Body{"componentConfig": Body{"enableComponents": components}} }
+	excluded := func(end string) Body {
+		return Body{"window": Body{"maintenanceExclusions": Body{"x": Body{"startTime": "2026-01-01T00:00:00Z", "endTime": end}}}}
+	}
 	pod := "principal://iam.googleapis.com/projects/" + ProjectNumber + "/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/persia/sa/job"
 	agent := "serviceAccount:service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com"
 	for name, c := range map[string]struct {
@@ -123,6 +127,14 @@ func TestRefusals(t *testing.T) {
 		"ranges":                             {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"clusterSecondaryRangeName": "pods"}}), ""},
 		"no such range of pods":              {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"clusterSecondaryRangeName": "pod"}}), `Pod secondary range "pod" not found in network "` + computeURL + network + `", subnetwork "s"., badRequest`},
 		"no such range of services":          {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"servicesSecondaryRangeName": "service"}}), `Services secondary range "service" not found`},
+		"pods with addresses of nodes":       {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network, "ipCidrRange": "10.4.0.0/20", "secondaryIpRanges": ranges("10.4.0.0/14")}), "'resource.secondaryIpRanges[0].ipCidrRange': '10.4.0.0/14'. Invalid IPCidrRange: 10.4.0.0/14 conflicts with existing subnetwork 's2' in region 'us-central1'., invalid"},
+		"services with addresses of pods":    {nil, update("compute.subnetwork", subnetwork, "secondaryIpRanges", ranges("10.8.0.0/16")), "'resource.secondaryIpRanges[1].ipCidrRange': '10.8.0.0/20'. Invalid IPCidrRange: 10.8.0.0/20 conflicts"},
+		"a control plane in pods":            {nil, second(Body{"network": network, "subnetwork": subnetwork, "privateClusterConfig": Body{"masterIpv4CidrBlock": "10.4.1.0/28"}}), "'10.4.1.0/28'. Invalid IPCidrRange: 10.4.1.0/28 conflicts"},
+		"logs without those of the system":   {nil, second(Body{"loggingConfig": enabled("WORKLOADS")}), "SYSTEM_COMPONENTS must be enabled for other components of logging., badRequest"},
+		"metrics without the system's":       {nil, update("container.cluster", cluster, "monitoringConfig", enabled("POD")), "SYSTEM_COMPONENTS must be enabled for other components of monitoring."},
+		"no metrics":                         {nil, update("container.cluster", cluster, "monitoringConfig", enabled()), ""},
+		"an exclusion of 181 days":           {nil, update("container.cluster", cluster, "maintenancePolicy", excluded("2026-07-01T00:00:00Z")), `Maintenance exclusion "x" must not be longer than 180 days.`},
+		"an exclusion of 180 days":           {nil, update("container.cluster", cluster, "maintenancePolicy", excluded("2026-06-30T00:00:00Z")), ""},
 		"a range that a cluster uses":        {nil, update("compute.subnetwork", subnetwork, "secondaryIpRanges", ranges("10.12.0.0/14")), "already being used by '" + cluster + "'"},
 		"a network that is used":             {nil, remove("compute.network", network), "The resource '" + network + "' is already being used by "},
 		"a subnetwork that is used":          {nil, remove("compute.subnetwork", subnetwork), "is already being used by '" + cluster + "', resourceInUseByAnotherResource"},

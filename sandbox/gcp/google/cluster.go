@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // clusterDefaults returns the defaults of the recorded regional cluster, without its first
@@ -23,6 +24,9 @@ func clusterDefaults(Body) Body {
 }
 
 func completeCluster(c *Cloud, name string, body, old Body) error {
+	if err := checkCluster(body); err != nil {
+		return err
+	}
 	if old == nil {
 		// The persistent disk driver is on even if it is asked for off, until an update turns it off.
 		Set(body, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled", true)
@@ -45,6 +49,24 @@ func completeCluster(c *Cloud, name string, body, old Body) error {
 	if pool := Text(body, "workloadIdentityConfig.workloadPool"); pool != "" {
 		Set(body, "workloadIdentityConfig.identityNamespace", pool)
 		Set(body, "workloadIdentityConfig.identityProvider", "https://container.googleapis.com/v1/"+name)
+	}
+	return nil
+}
+
+// checkCluster refuses settings that exclude each other.
+func checkCluster(body Body) error {
+	for _, of := range []string{"logging", "monitoring"} {
+		components := Texts(body, of+"Config.componentConfig.enableComponents")
+		if len(components) > 0 && !slices.Contains(components, "SYSTEM_COMPONENTS") {
+			return refuse(400, "badRequest", "SYSTEM_COMPONENTS must be enabled for other components of %s.", of)
+		}
+	}
+	for name, exclusion := range Object(body, "maintenancePolicy.window.maintenanceExclusions") {
+		start, startErr := time.Parse(time.RFC3339, Text(exclusion.(Body), "startTime"))
+		end, endErr := time.Parse(time.RFC3339, Text(exclusion.(Body), "endTime"))
+		if startErr != nil || endErr != nil || end.Sub(start) > 180*24*time.Hour {
+			return refuse(400, "badRequest", "Maintenance exclusion %q must not be longer than 180 days.", name)
+		}
 	}
 	return nil
 }
@@ -80,6 +102,12 @@ func clusterNetwork(c *Cloud, name string, body, old Body) error {
 	}
 	if region := Element(called, "regions"); !strings.HasPrefix(Element(name, "locations"), region) {
 		return refuse(400, "badRequest", "Subnet %q does not exist in specified region %q.", called, Element(name, "locations"))
+	}
+	// GKE makes a subnetwork for the control plane.
+	if control := Text(body, "privateClusterConfig.masterIpv4CidrBlock"); control != "" && subnetwork != nil {
+		if err := checkRange("resource.ipCidrRange", control, called, rangesOf(subnetwork)); err != nil {
+			return err
+		}
 	}
 	Set(body, "ipAllocationPolicy.useIpAliases", true)
 	policy := Object(body, "ipAllocationPolicy")

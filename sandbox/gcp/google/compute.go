@@ -30,14 +30,21 @@ func completeNetwork(_ *Cloud, name string, body, _ Body) error {
 	return nil
 }
 
-// completeSubnetwork refuses to change or take away a secondary range that a cluster uses†.
+// completeSubnetwork refuses ranges that overlap, and to change or take away a secondary range that a
+// cluster uses†.
 func completeSubnetwork(c *Cloud, name string, body, old Body) error {
 	compute(name, body)
-	cidr, err := netip.ParsePrefix(Text(body, "ipCidrRange"))
-	if err != nil {
-		return refuse(400, "invalid", "Invalid value for field 'resource.ipCidrRange': '%s'.", Text(body, "ipCidrRange"))
+	ranges := rangesOf(body)
+	for i, cidr := range ranges {
+		field := "resource.ipCidrRange"
+		if i > 0 {
+			field = fmt.Sprintf("resource.secondaryIpRanges[%d].ipCidrRange", i-1)
+		}
+		if err := checkRange(field, cidr, name, ranges[:i]); err != nil {
+			return err
+		}
 	}
-	body["gatewayAddress"] = cidr.Masked().Addr().Next().String()
+	body["gatewayAddress"] = netip.MustParsePrefix(ranges[0]).Masked().Addr().Next().String()
 	fill(body, "fingerprint", hash(name))
 	clusters, err := c.all("container.cluster")
 	if err != nil {
@@ -52,6 +59,31 @@ func completeSubnetwork(c *Cloud, name string, body, old Body) error {
 		}
 	}
 	return nil
+}
+
+// checkRange refuses a range that is none or overlaps with one of a subnetwork's, in the words of a public
+// report (terraform-google-modules/terraform-google-network, issue 20).
+func checkRange(field, cidr, subnetwork string, taken []string) error {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return refuse(400, "invalid", "Invalid value for field '%s': '%s'.", field, cidr)
+	}
+	for _, other := range taken {
+		if other, err := netip.ParsePrefix(other); err == nil && other.Overlaps(prefix) {
+			return refuse(400, "invalid", "Invalid value for field '%s': '%s'. Invalid IPCidrRange: %s conflicts with existing subnetwork '%s' in region '%s'.",
+				field, cidr, cidr, Segment(subnetwork), Element(subnetwork, "regions"))
+		}
+	}
+	return nil
+}
+
+// rangesOf returns the ranges of a subnetwork, its primary one first.
+func rangesOf(subnetwork Body) []string {
+	ranges := []string{Text(subnetwork, "ipCidrRange")}
+	for _, secondary := range Objects(subnetwork, "secondaryIpRanges") {
+		ranges = append(ranges, Text(secondary, "ipCidrRange"))
+	}
+	return ranges
 }
 
 // rangeOf returns a secondary range of a subnetwork by its name, or "".
