@@ -13,7 +13,7 @@ func (d *deployment) export() {
 	outputs := pulumi.Map{
 		"capacity":          pulumi.Any(capacityOutput(d.plan)),
 		"clusterName":       d.cluster.Name,
-		"natsUrl":           d.brokers[0].URL,
+		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
 		"checkpointVolumes": volumeOutputs(d.volumes),
 		"jobs":              jobOutputs(d.jobs),
 		"serviceAccounts":   serviceAccounts(d.ctx, d.cfg),
@@ -45,8 +45,8 @@ func volumeOutputs(volumes []*storage.Volume) pulumi.Array {
 // volumeOutput names a volume and its claim, and says whether destroy keeps its data.
 func volumeOutput(volume *storage.Volume) pulumi.Map {
 	return pulumi.Map{
-		"volume": volume.VolumeName,
-		"claim":  volume.ClaimName,
+		"volume": pulumi.String(volume.Object.Name),
+		"claim":  pulumi.String(volume.Object.Spec.ClaimRef.Name),
 		// `pulumi destroy` prints the outputs as it deletes them.
 		"storage":   pulumi.String(volume.Storage),
 		"onDestroy": pulumi.String(volume.OnDestroy),

@@ -56,8 +56,7 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesAr
 	args := queue.QueuesArgs{
 		Prefix:       queuePrefix,
 		JobNamespace: persia.NamespaceName,
-		WithinTeam:   cfg.Queue.WithinTeam,
-		BetweenTeams: cfg.Queue.BetweenTeams,
+		Queue:        cfg.Queue,
 		Uncounted:    cfg.Uncounted(),
 		Needs:        needs,
 	}
@@ -66,9 +65,6 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesAr
 	}
 	for _, team := range cfg.Queue.Teams {
 		args.Teams = append(args.Teams, queue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})
-	}
-	for _, priority := range cfg.Queue.Priorities {
-		args.Priorities = append(args.Priorities, queue.Priority{Name: priority.Name, Value: priority.Value})
 	}
 	return args
 }

@@ -43,26 +43,17 @@ type Policies struct {
 // NewPolicies registers the policies, each with what puts it into force.
 func NewPolicies(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Policies, error) {
 	component := &Policies{}
-	if err := ctx.RegisterComponentResource("persia:admission:Policies", name, component, opts...); err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:admission:Policies", name, component, opts...)
 	for _, policy := range []*admissionv1.ValidatingAdmissionPolicy{
 		podsPolicy(name+"-pods", args.Namespaces),
 		imagesPolicy(name+"-images", args.ImageNamespaces, repositories(args.Images)),
 		claimsPolicy(name+"-claims", args.ClaimNamespaces),
 	} {
 		policy.Annotations = map[string]string{StackAnnotation: args.Stack}
-		registered, err := kube.Register(ctx, policy.Name, policy, pulumi.Parent(component))
-		if err != nil {
-			return nil, err
-		}
-		inForce, err := kube.Register(ctx, policy.Name, binding(policy), kube.Child(component, []pulumi.CustomResource{registered}))
-		if err != nil {
-			return nil, err
-		}
-		component.Objects = append(component.Objects, inForce)
+		registered := objects.Add(policy.Name, policy, nil)
+		component.Objects = append(component.Objects, objects.Add(policy.Name, binding(policy), kube.Needs(registered)))
 	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	return component, objects.End()
 }
 
 // repositories returns the images without tag and digest, in the spelling of the pods: a policy

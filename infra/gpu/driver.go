@@ -26,17 +26,11 @@ type Driver struct {
 // NewDriver registers the installer DaemonSet, if the driver comes from one.
 func NewDriver(ctx *pulumi.Context, name string, driver config.NVIDIADriver, opts ...pulumi.ResourceOption) (*Driver, error) {
 	component := &Driver{}
-	if err := ctx.RegisterComponentResource("persia:gpu:Driver", name, component, opts...); err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:gpu:Driver", name, component, opts...)
 	if driver.Installer != config.InstallerManaged {
-		daemonSet, err := kube.Register(ctx, name, installer(driver), pulumi.Parent(component), kube.WorkloadTimeouts())
-		if err != nil {
-			return nil, err
-		}
-		component.Objects = []pulumi.CustomResource{daemonSet}
+		component.Objects = kube.Needs(objects.Add(name, installer(driver), nil, kube.WorkloadTimeouts()))
 	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	return component, objects.End()
 }
 
 // installer returns the DaemonSet that loads the driver on each GPU node. Its pods keep running, so

@@ -44,9 +44,6 @@ type Args struct {
 type Volume struct {
 	pulumi.ResourceState
 
-	// VolumeName and ClaimName are the objects' names.
-	VolumeName pulumi.StringOutput `pulumi:"volumeName"`
-	ClaimName  pulumi.StringOutput `pulumi:"claimName"`
 	// Object is the PersistentVolume, without the fields that depend on its storage.
 	Object *corev1.PersistentVolume
 	// Claim is the claim itself, after which everything of the volume is there.
@@ -66,41 +63,23 @@ const componentType = "persia:storage:Volume"
 // reached.
 func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Volume, error) {
 	component := &Volume{}
-	if err := ctx.RegisterComponentResource(componentType, name, component, opts...); err != nil {
-		return nil, err
-	}
-	child := kube.Child(component, args.Needs)
-
-	backing, err := registerBacking(ctx, args, child)
+	objects := kube.NewComponent(ctx, componentType, name, component, opts...)
+	backing, err := registerBacking(ctx, args, kube.Child(component, args.Needs))
 	if err != nil {
 		return nil, err
 	}
 	planned := persistentVolume(args)
-	opts = append(args.Pair.renew(planned), child, kube.After(backing.resources), deleteTimeout())
-	volume, err := kube.RegisterWith(ctx, name, planned, backing.later, opts...)
-	if err != nil {
-		return nil, err
-	}
+	volume := objects.AddWith(name, planned, backing.later, args.Needs, append(args.Pair.renew(planned), kube.After(backing.resources), deleteTimeout())...)
 	// The claim names its volume as text, which creates no dependency: without this one, Pulumi
 	// would delete a volume before its claim, and wait forever.
 	//
 	// Kubernetes refuses to change the requests of a static volume's claim, so the claim keeps its
 	// first size while the volume grows.
-	component.Claim, err = kube.Register(ctx, name, claim(args), child,
-		kube.After([]pulumi.CustomResource{volume}), pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
-	if err != nil {
-		return nil, err
-	}
-
-	component.Object = planned
-	component.VolumeName = pulumi.String(args.Volume.Name).ToStringOutput()
-	component.ClaimName = pulumi.String(args.Volume.Claim).ToStringOutput()
-	component.Bucket = backing.bucket
+	component.Claim = objects.Add(name, claim(args), append(kube.Needs(volume), args.Needs...),
+		pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
+	component.Object, component.Bucket = planned, backing.bucket
 	component.Storage, component.OnDestroy = args.Volume.Source().String(), onDestroy(args)
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{
-		"volumeName": component.VolumeName,
-		"claimName":  component.ClaimName,
-	})
+	return component, objects.End()
 }
 
 // deleteTimeout ends the wait for a claim that a pod still mounts, or for a volume

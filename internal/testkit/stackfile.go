@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	_ "embed"
 	"maps"
 	"os"
 	"path/filepath"
@@ -18,76 +19,9 @@ import (
 )
 
 // Base is a stack file that is valid. Every case starts from it.
-const Base = `
-config:
-  persia:project: persia-project
-  persia:cluster:
-    name: persia
-    region: us-central1
-    zones: [us-central1-a]
-    authorizedNetworks:
-      - {name: office, cidr: 203.0.113.0/24}
-  persia:nodePools:
-    - name: training
-      machineType: a2-highgpu-8g
-      nodes: 2
-      gpu: {type: nvidia-tesla-a100, count: 8}
-    - name: loaders
-      machineType: n2-highmem-32
-      autoscaling: {minNodes: 0, maxNodes: 4}
-      labels: {team: ranking}
-      taints:
-        - {key: dedicated, value: loaders, effect: NoSchedule}
-    - name: ps
-      machineType: m1-ultramem-160
-      nodes: 1
-  persia:machineTypes: {}
-  persia:nvidiaDriver:
-    installer: ubuntu-daemonset
-  persia:storage:
-    - name: checkpoints
-      size: 10Ti
-      gcsFuse: {bucket: persia-checkpoints}
-  persia:nats:
-    size: 3
-    resources:
-      limits: {cpu: 500m, memory: 2Gi}
-  persia:images: {}
-  persia:operator: {}
-  persia:queue: {}
-  persia:jobs:
-    - name: train
-      env:
-        - {name: NCCL_DEBUG, value: INFO}
-      persiaEnv:
-        PERSIA_GLOBAL_CONFIG: /workspace/config/global_config.yml
-        PERSIA_EMBEDDING_CONFIG: /workspace/config/embedding_config.yml
-        PERSIA_NN_WORKER_ENTRY: /workspace/train.py
-        PERSIA_DATALOADER_ENTRY: /workspace/data_loader.py
-      mounts:
-        - {volume: checkpoints, mountPath: /checkpoints}
-      nnWorker:
-        replicas: 2
-        nodePool: training
-        resources:
-          limits: {cpu: 80, memory: 600Gi, nvidia.com/gpu: 8}
-      dataloader:
-        replicas: 8
-        nodePool: loaders
-        resources:
-          limits: {cpu: 1, memory: 12Gi}
-      embeddingWorker:
-        replicas: 2
-        nodePool: loaders
-        resources:
-          limits: {cpu: 28, memory: 100Gi}
-      embeddingParameterServer:
-        replicas: 1
-        nodePool: ps
-        resources:
-          limits: {cpu: 80, memory: 2500Gi}
-  persia:pedl: {}
-`
+//
+//go:embed base.yaml
+var Base string
 
 // Edits are values by their paths, which are written as errors print them. A nil removes the value;
 // a path one behind the end of a list adds to it.

@@ -233,9 +233,6 @@ func TestEditsOfTheStack(t *testing.T) {
 		{"cluster", "network.nodes", "10.0.0.0/21", "refused"},
 		{"cluster", "network.nodes", "10.0.0.0/19", "update Subnetwork"},
 		{"cluster", "network.nodes", "10.0.0.0/20", "refused"},
-		{"cluster", "network.pods", "10.64.0.0/13", "refused"},
-		{"cluster", "network.pods", "10.64.0.0/14", ""}, // the default
-		{"cluster", "network.services", "10.2.0.0/20", "refused"},
 		{"storage", "0.gcsFuse.create.versioning", true, "update Bucket"},
 		{"storage", "1.size", "2Ti", "update Instance, update PersistentVolume"},
 		{"storage", "2.size", "200Gi", "update Disk, update PersistentVolume"},

@@ -59,8 +59,6 @@ func (b Broker) Env(name string) corev1.EnvVar { return corev1.EnvVar{Name: name
 type Cluster struct {
 	pulumi.ResourceState
 
-	// URL is where clients inside the Kubernetes cluster connect.
-	URL pulumi.StringOutput `pulumi:"url"`
 	// Broker is everything that clients need to know.
 	Broker Broker
 	// Object is the NatsCluster.
@@ -76,33 +74,17 @@ type Cluster struct {
 func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
 	object := natsCluster(args)
 	cluster := &Cluster{Broker: brokerOf(args.NATS), Object: object}
-	if err := ctx.RegisterComponentResource("persia:nats:Cluster", name, cluster, opts...); err != nil {
-		return nil, err
-	}
-	child := kube.Child(cluster, args.Needs)
-
-	if _, err := kube.Register(ctx, name, serverPolicy(args), child); err != nil {
-		return nil, err
-	}
+	objects := kube.NewComponent(ctx, "persia:nats:Cluster", name, cluster, opts...)
+	objects.Add(name, serverPolicy(args), args.Needs)
 	if args.ManagedPrometheus && args.NATS.Metrics {
-		if _, err := kube.Register(ctx, name, podMonitoring(args.NATS), child); err != nil {
-			return nil, err
-		}
+		objects.Add(name, podMonitoring(args.NATS), args.Needs)
 	}
-	servers, err := kube.Register(ctx, name, object, child, kube.RolloutTimeouts(args.NATS.Size),
+	servers := objects.Add(name, object, args.Needs, kube.RolloutTimeouts(args.NATS.Size),
 		// The name is taken until the old object is deleted.
 		pulumi.ReplaceOnChanges(ReplacedBy), pulumi.DeleteBeforeReplace(true))
-	if err != nil {
-		return nil, err
-	}
-	budget, err := kube.Register(ctx, name, disruptionBudget(args.NATS), child,
-		kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
-	if err != nil {
-		return nil, err
-	}
-	cluster.Objects, cluster.Ready = []pulumi.CustomResource{servers}, []pulumi.CustomResource{budget}
-	cluster.URL = pulumi.String(cluster.Broker.URL).ToStringOutput()
-	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"url": cluster.URL})
+	budget := objects.Add(name, disruptionBudget(args.NATS), args.Needs, kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
+	cluster.Objects, cluster.Ready = kube.Needs(servers), kube.Needs(budget)
+	return cluster, objects.End()
 }
 
 // natsCluster returns the custom resource for which the operator creates servers.

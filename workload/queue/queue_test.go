@@ -49,10 +49,9 @@ func registered(t *testing.T) *testkit.Recorder {
 				{Name: "ranking", Quotas: []capacity.Resources{gpu, {MilliCPU: 1500}}},
 				{Name: "ads", Quotas: []capacity.Resources{{}, {}}},
 			},
-			Uncounted:  corev1.ResourceList{"example.com/fpga": resource.MustParse("6"), "ephemeral-storage": resource.MustParse("20Gi")},
-			Priorities: []queue.Priority{{Name: "urgent", Value: 100}},
-			WithinTeam: "LowerPriority", BetweenTeams: "Any",
-			Needs: kueue.Objects,
+			Uncounted: corev1.ResourceList{"example.com/fpga": resource.MustParse("6"), "ephemeral-storage": resource.MustParse("20Gi")},
+			Queue:     config.Queue{WithinTeam: "LowerPriority", BetweenTeams: "Any", Priorities: []config.QueuePriority{{Name: "urgent", Value: 100}}},
+			Needs:     kueue.Objects,
 		})
 		return err
 	})
@@ -172,7 +171,7 @@ func TestTimeouts(t *testing.T) {
 func TestQueuesBeforeJobs(t *testing.T) {
 	r, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
 		_, err := queue.NewQueues(ctx, "queues", queue.QueuesArgs{
-			Prefix: "persia", JobNamespace: "persia", Teams: []queue.Team{{Name: "ads"}}, WithinTeam: "Never", BetweenTeams: "Never",
+			Prefix: "persia", JobNamespace: "persia", Teams: []queue.Team{{Name: "ads"}}, Queue: config.Queue{WithinTeam: "Never", BetweenTeams: "Never"},
 		})
 		return err
 	})

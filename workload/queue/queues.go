@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"persia/capacity"
+	"persia/config"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -39,12 +40,10 @@ type QueuesArgs struct {
 	Pools        []Pool
 	// Uncounted are the resources other than CPU, memory and GPUs that jobs request. Kueue admits no
 	// job that requests a resource without a quota, so each team has this much of them on each pool.
-	Uncounted  corev1.ResourceList
-	Teams      []Team
-	Priorities []Priority
-	// WithinTeam and BetweenTeams say which jobs that run may be stopped for one that waits,
-	// in the words of Kueue.
-	WithinTeam, BetweenTeams string
+	Uncounted corev1.ResourceList
+	Teams     []Team
+	// Queue has the priorities, and which jobs that run may be stopped for one that waits.
+	Queue config.Queue
 	// Needs come before the queues, and go after them: Kueue.
 	Needs []pulumi.CustomResource
 }
@@ -60,12 +59,6 @@ type Team struct {
 	Name string
 	// Quotas are the amounts that the team owns, in the order of the pools.
 	Quotas []capacity.Resources
-}
-
-// Priority is a WorkloadPriorityClass.
-type Priority struct {
-	Name  string
-	Value int
 }
 
 // Queues are the queues of a stack.
@@ -86,12 +79,11 @@ func NewQueues(ctx *pulumi.Context, name string, args QueuesArgs, opts ...pulumi
 	for _, pool := range args.Pools {
 		flavors = append(flavors, objects.Add(name+"-"+pool.Name, args.flavor(pool), args.Needs))
 	}
-	for _, priority := range args.Priorities {
+	for _, priority := range args.Queue.Priorities {
 		component.Objects = append(component.Objects, objects.Add(name+"-"+priority.Name, args.priorityClass(priority), args.Needs))
 	}
-	for i, clusterQueue := range args.ClusterQueues() {
-		team := args.Teams[i]
-		cluster := objects.Add(name+"-"+team.Name, clusterQueue, flavors)
+	for _, team := range args.Teams {
+		cluster := objects.Add(name+"-"+team.Name, args.clusterQueue(team), flavors)
 		local := objects.Add(name+"-"+team.Name, args.localQueue(team), append(kube.Needs(cluster), args.Needs...))
 		component.Objects = append(component.Objects, local)
 	}
@@ -100,82 +92,6 @@ func NewQueues(ctx *pulumi.Context, name string, args QueuesArgs, opts ...pulumi
 
 func (a QueuesArgs) name(name string) string { return kube.LabelName(a.Prefix, name) }
 
-// TeamLabel is the label with the name of the team, on its ClusterQueue.
-const TeamLabel = "app.kubernetes.io/instance"
-
-func labels(name string) map[string]string { return kube.Labels("queue", name) }
-
-func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: kueueAPIVersion, Kind: kind}
-}
-
-// untilActive makes Pulumi wait until Kueue accepts an object.
-func untilActive(meta metav1.ObjectMeta) metav1.ObjectMeta {
-	meta.Annotations = map[string]string{"pulumi.com/waitFor": "condition=Active"}
-	return meta
-}
-
-type flavorSpec struct {
-	NodeLabels map[string]string `json:"nodeLabels"`
-	NodeTaints []corev1.Taint    `json:"nodeTaints,omitempty"`
-}
-
-func (a QueuesArgs) flavor(pool Pool) runtime.Object {
-	spec := flavorSpec{NodeLabels: pool.Placement.NodeSelector}
-	for _, toleration := range pool.Placement.Tolerations {
-		spec.NodeTaints = append(spec.NodeTaints, corev1.Taint{Key: toleration.Key, Value: toleration.Value, Effect: toleration.Effect})
-	}
-	return &kube.Custom[flavorSpec]{
-		TypeMeta:   typeMeta("ResourceFlavor"),
-		ObjectMeta: kube.Meta("", a.name(pool.Name), labels(pool.Name)),
-		Spec:       spec,
-	}
-}
-
-type clusterQueueSpec struct {
-	CohortName        string               `json:"cohortName"`
-	QueueingStrategy  string               `json:"queueingStrategy"`
-	NamespaceSelector metav1.LabelSelector `json:"namespaceSelector"`
-	Preemption        preemption           `json:"preemption"`
-	// ResourceGroups is empty in a stack whose jobs do not wait in queues yet.
-	ResourceGroups []resourceGroup `json:"resourceGroups,omitempty"`
-}
-
-type preemption struct {
-	ReclaimWithinCohort string             `json:"reclaimWithinCohort"`
-	WithinClusterQueue  string             `json:"withinClusterQueue"`
-	BorrowWithinCohort  borrowWithinCohort `json:"borrowWithinCohort"`
-}
-
-type borrowWithinCohort struct {
-	Policy string `json:"policy"`
-}
-
-// preemption returns the policy of a team's queue. Kueue lets a job that needs more than its team owns
-// stop others only if borrowWithinCohort says so, even jobs of its own team.
-func (a QueuesArgs) preemption() preemption {
-	borrow := "LowerPriority"
-	if a.BetweenTeams == "Never" {
-		borrow = "Never"
-	}
-	return preemption{a.BetweenTeams, a.WithinTeam, borrowWithinCohort{borrow}}
-}
-
-type resourceGroup struct {
-	CoveredResources []corev1.ResourceName `json:"coveredResources"`
-	Flavors          []flavorQuotas        `json:"flavors"`
-}
-
-type flavorQuotas struct {
-	Name      string  `json:"name"`
-	Resources []quota `json:"resources"`
-}
-
-type quota struct {
-	Name         corev1.ResourceName `json:"name"`
-	NominalQuota string              `json:"nominalQuota"`
-}
-
 const (
 	kueueGroup      = "kueue.x-k8s.io"
 	kueueAPIVersion = kueueGroup + "/v1beta2"
@@ -183,39 +99,68 @@ const (
 	ClusterQueueToken = "kubernetes:" + kueueAPIVersion + ":ClusterQueue"
 )
 
-// ClusterQueues returns the ClusterQueue of each team.
-func (a QueuesArgs) ClusterQueues() []runtime.Object {
-	var objects []runtime.Object
-	for _, team := range a.Teams {
-		objects = append(objects, a.clusterQueue(team))
+// fields are fields of an object of Kueue, of which the program writes few.
+type fields = map[string]any
+
+func typeMeta(kind string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: kueueAPIVersion, Kind: kind}
+}
+
+func object(kind, namespace, name, instance string, spec fields) *kube.Custom[fields] {
+	return &kube.Custom[fields]{TypeMeta: typeMeta(kind), ObjectMeta: kube.Meta(namespace, name, kube.Labels("queue", instance)), Spec: spec}
+}
+
+// untilActive makes Pulumi wait until Kueue accepts an object.
+var untilActive = map[string]string{"pulumi.com/waitFor": "condition=Active"}
+
+func (a QueuesArgs) flavor(pool Pool) runtime.Object {
+	spec := fields{"nodeLabels": pool.Placement.NodeSelector}
+	var taints []fields
+	for _, toleration := range pool.Placement.Tolerations {
+		taints = append(taints, fields{"key": toleration.Key, "value": toleration.Value, "effect": toleration.Effect})
 	}
-	return objects
+	if taints != nil {
+		spec["nodeTaints"] = taints
+	}
+	return object("ResourceFlavor", "", a.name(pool.Name), pool.Name, spec)
 }
 
 func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
-	var groups []resourceGroup
-	var group resourceGroup
-	for _, quota := range a.quotas(capacity.Resources{}) {
-		group.CoveredResources = append(group.CoveredResources, quota.Name)
+	// Kueue lets a job that needs more than its team owns stop others only if borrowWithinCohort says so,
+	// even jobs of its own team.
+	borrow := "LowerPriority"
+	if a.Queue.BetweenTeams == "Never" {
+		borrow = "Never"
 	}
-	for i, pool := range a.Pools {
-		group.Flavors = append(group.Flavors, flavorQuotas{Name: a.name(pool.Name), Resources: a.quotas(team.Quotas[i])})
-	}
-	if len(group.Flavors) > 0 {
-		groups = []resourceGroup{group}
-	}
-	return &kube.Custom[clusterQueueSpec]{
-		TypeMeta:   typeMeta("ClusterQueue"),
-		ObjectMeta: untilActive(kube.Meta("", a.name(team.Name), labels(team.Name))),
-		Spec: clusterQueueSpec{
-			CohortName: a.Prefix,
-			// Otherwise small jobs could overtake a large one for as long as some come.
-			QueueingStrategy:  "StrictFIFO",
-			NamespaceSelector: *kube.Namespace(a.JobNamespace).NamespaceSelector,
-			Preemption:        a.preemption(),
-			ResourceGroups:    groups,
+	queue := object("ClusterQueue", "", a.name(team.Name), team.Name, fields{
+		"cohortName": a.Prefix,
+		// Otherwise small jobs could overtake a large one for as long as some come.
+		"queueingStrategy":  "StrictFIFO",
+		"namespaceSelector": kube.Namespace(a.JobNamespace).NamespaceSelector,
+		"preemption": fields{
+			"reclaimWithinCohort": a.Queue.BetweenTeams,
+			"withinClusterQueue":  a.Queue.WithinTeam,
+			"borrowWithinCohort":  fields{"policy": borrow},
 		},
+	})
+	queue.Annotations = untilActive
+	var covered []corev1.ResourceName
+	for _, quota := range a.quotas(capacity.Resources{}) {
+		covered = append(covered, quota.Name)
 	}
+	var flavors []fields
+	for i, pool := range a.Pools {
+		flavors = append(flavors, fields{"name": a.name(pool.Name), "resources": a.quotas(team.Quotas[i])})
+	}
+	if flavors != nil { // some job waits in queues
+		queue.Spec["resourceGroups"] = []fields{{"coveredResources": covered, "flavors": flavors}}
+	}
+	return queue
+}
+
+type quota struct {
+	Name         corev1.ResourceName `json:"name"`
+	NominalQuota string              `json:"nominalQuota"`
 }
 
 // quotas are always in the same order, as Kueue requires.
@@ -232,16 +177,10 @@ func (a QueuesArgs) quotas(r capacity.Resources) []quota {
 	return quotas
 }
 
-type localQueueSpec struct {
-	ClusterQueue string `json:"clusterQueue"`
-}
-
 func (a QueuesArgs) localQueue(team Team) runtime.Object {
-	return &kube.Custom[localQueueSpec]{
-		TypeMeta:   typeMeta("LocalQueue"),
-		ObjectMeta: untilActive(kube.Meta(a.JobNamespace, team.Name, labels(team.Name))),
-		Spec:       localQueueSpec{ClusterQueue: a.name(team.Name)},
-	}
+	queue := object("LocalQueue", a.JobNamespace, team.Name, team.Name, fields{"clusterQueue": a.name(team.Name)})
+	queue.Annotations = untilActive
+	return queue
 }
 
 // workloadPriorityClass has its value beside its metadata.
@@ -254,10 +193,10 @@ type workloadPriorityClass struct {
 // DeepCopyObject copies the object, as [runtime.Object] requires.
 func (c *workloadPriorityClass) DeepCopyObject() runtime.Object { return kube.Copy(c) }
 
-func (a QueuesArgs) priorityClass(priority Priority) runtime.Object {
+func (a QueuesArgs) priorityClass(priority config.QueuePriority) runtime.Object {
 	return &workloadPriorityClass{
 		TypeMeta:   typeMeta("WorkloadPriorityClass"),
-		ObjectMeta: kube.Meta("", a.name(priority.Name), labels(priority.Name)),
+		ObjectMeta: kube.Meta("", a.name(priority.Name), kube.Labels("queue", priority.Name)),
 		Value:      int32(priority.Value),
 	}
 }
