@@ -1,9 +1,6 @@
 package kube
 
-import (
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // scrapeInterval is how often pods are scraped. It is the interval that Grafana assumes
 // for a data source without a configured one.
@@ -23,36 +20,24 @@ type PodMonitoring = Custom[PodMonitoringSpec]
 // series get.
 type PodMonitoringSpec struct {
 	Selector     metav1.LabelSelector `json:"selector"`
-	Endpoints    []ScrapeEndpoint     `json:"endpoints"`
-	TargetLabels *TargetLabels        `json:"targetLabels,omitempty"`
+	Endpoints    []map[string]any     `json:"endpoints"`
+	TargetLabels map[string]any       `json:"targetLabels,omitempty"`
 }
 
-// ScrapeEndpoint is a port of the pods that is scraped.
-type ScrapeEndpoint struct {
-	Port     intstr.IntOrString `json:"port"`
-	Interval string             `json:"interval"`
-}
-
-// TargetLabels are the labels that every series of a pod gets.
-type TargetLabels struct {
-	FromPod []LabelMapping `json:"fromPod"`
-}
-
-// LabelMapping copies a label of the pod to its series.
-type LabelMapping struct {
-	From string `json:"from"`
-}
-
-// NewPodMonitoring returns a PodMonitoring of monitoring.googleapis.com/v1.
-func NewPodMonitoring(meta metav1.ObjectMeta, spec PodMonitoringSpec) *PodMonitoring {
-	return &PodMonitoring{
+// NewPodMonitoring returns a PodMonitoring of pods that serve metrics on a port. Each series gets some
+// labels of its pod.
+func NewPodMonitoring(meta metav1.ObjectMeta, pods metav1.LabelSelector, port int32, labels ...string) *PodMonitoring {
+	monitoring := &PodMonitoring{
 		TypeMeta:   metav1.TypeMeta{APIVersion: MonitoringGroup + "/v1", Kind: "PodMonitoring"},
 		ObjectMeta: meta,
-		Spec:       spec,
+		Spec:       PodMonitoringSpec{Selector: pods, Endpoints: []map[string]any{{"port": port, "interval": scrapeInterval}}},
 	}
-}
-
-// Scrape returns the endpoints of pods that serve metrics on one port.
-func Scrape(port int32) []ScrapeEndpoint {
-	return []ScrapeEndpoint{{Port: intstr.FromInt32(port), Interval: scrapeInterval}}
+	var fromPod []map[string]any
+	for _, label := range labels {
+		fromPod = append(fromPod, map[string]any{"from": label})
+	}
+	if fromPod != nil {
+		monitoring.Spec.TargetLabels = map[string]any{"fromPod": fromPod}
+	}
+	return monitoring
 }

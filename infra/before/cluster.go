@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
 
 	"persia/config"
 	"persia/infra/admission"
@@ -18,15 +15,11 @@ import (
 // patience is how long a cluster may take to answer.
 const patience = 15 * time.Second
 
-// leastMinor is the first 1.x release of Kubernetes with ValidatingAdmissionPolicy
-// (Kubernetes, "Validating Admission Policy": stable in 1.30).
-const leastMinor = 30
-
 // ErrUnknown is the error of a cluster that did not say what was asked. It may hold the
 // stack all the same.
 var ErrUnknown = errors.New("not known whether it can hold the stack")
 
-// CheckCluster asks a cluster for its release and for the stack that it holds. A cluster holds
+// CheckCluster asks a cluster for the stack that it holds. A cluster holds
 // one: the namespaces, priority classes and admission policies of a second would have
 // the names of the first one's.
 func CheckCluster(ctx context.Context, cluster config.Cluster, stack string) error {
@@ -35,14 +28,6 @@ func CheckCluster(ctx context.Context, cluster config.Cluster, stack string) err
 	c, err := connect(*cluster.Existing)
 	if err != nil {
 		return unknown(cluster, err)
-	}
-	var release version.Info
-	if err := c.get(ctx, "/version", &release); err != nil {
-		return unknown(cluster, err)
-	}
-	if minor, ok := minorOf(release); ok && minor < leastMinor {
-		return fmt.Errorf("persia:cluster.existing: the cluster %s runs Kubernetes %s, and the stack's admission policies need 1.%d or later; upgrade the cluster",
-			cluster.Name, release.GitVersion, leastMinor)
 	}
 	var policy metav1.PartialObjectMetadata
 	err = c.get(ctx, "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/"+admission.Marker, &policy)
@@ -69,10 +54,4 @@ func occupied(cluster config.Cluster, holds, stack string) error {
 	return fmt.Errorf("persia:cluster.existing: the cluster %s holds the stack %s, and cannot hold %s too: both would use the namespaces persia and nats-io; "+
 		"name another cluster, or list the jobs in persia:jobs of the other stack. If this is the same stack by a new name, run "+
 		"kubectl annotate --overwrite validatingadmissionpolicy %s %s=%s", cluster.Name, holds, stack, admission.Marker, admission.StackAnnotation, stack)
-}
-
-// minorOf returns the minor version of a release, to which some providers add a plus.
-func minorOf(release version.Info) (int, bool) {
-	minor, err := strconv.Atoi(strings.TrimRight(release.Minor, "+"))
-	return minor, err == nil && release.Major == "1"
 }

@@ -19,11 +19,8 @@ import (
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/persia-pods"
 
-// TestHoldsOneStack: a cluster holds one stack, of a Kubernetes that has admission policies.
+// TestHoldsOneStack: a cluster holds one stack.
 func TestHoldsOneStack(t *testing.T) {
-	release := func(minor string) any {
-		return map[string]any{"major": "1", "minor": minor, "gitVersion": "v1." + minor + ".4-gke.100"}
-	}
 	holds := func(annotations map[string]any) any {
 		return map[string]any{"metadata": map[string]any{"name": "persia-pods", "annotations": annotations}}
 	}
@@ -34,13 +31,12 @@ func TestHoldsOneStack(t *testing.T) {
 		says    []string
 		unknown bool
 	}{
-		"empty":                {answers: map[string]any{"/version": release("34")}},
-		"this stack":           {answers: map[string]any{"/version": release("30+"), policyPath: of("acme/persia/dev")}},
-		"another stack":        {answers: map[string]any{"/version": release("34"), policyPath: of("acme/persia/prod")}, says: []string{"the cluster shared holds the stack acme/persia/prod", "kubectl annotate --overwrite validatingadmissionpolicy persia-pods persia.com/stack=acme/persia/dev"}},
-		"another organization": {answers: map[string]any{"/version": release("34"), policyPath: of("other/persia/dev")}, says: []string{"other/persia/dev"}},
-		"a stack without name": {answers: map[string]any{"/version": release("34"), policyPath: holds(nil)}, says: []string{"that does not give its name"}},
-		"an old release":       {answers: map[string]any{"/version": release("29+")}, says: []string{"runs Kubernetes v1.29+.4-gke.100", "1.30 or later", "upgrade"}},
-		"no right to look":     {answers: map[string]any{"/version": release("34")}, status: http.StatusForbidden, says: []string{"403"}, unknown: true},
+		"empty":                {answers: map[string]any{}},
+		"this stack":           {answers: map[string]any{policyPath: of("acme/persia/dev")}},
+		"another stack":        {answers: map[string]any{policyPath: of("acme/persia/prod")}, says: []string{"the cluster shared holds the stack acme/persia/prod", "kubectl annotate --overwrite validatingadmissionpolicy persia-pods persia.com/stack=acme/persia/dev"}},
+		"another organization": {answers: map[string]any{policyPath: of("other/persia/dev")}, says: []string{"other/persia/dev"}},
+		"a stack without name": {answers: map[string]any{policyPath: holds(nil)}, says: []string{"that does not give its name"}},
+		"no right to look":     {answers: map[string]any{}, status: http.StatusForbidden, says: []string{"403"}, unknown: true},
 		"no answer at all":     {status: http.StatusServiceUnavailable, says: []string{"503"}, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,12 +67,9 @@ func answering(t *testing.T, answers map[string]any, status int) (url string) {
 	return server.URL
 }
 
-// TestCheckQueues: the Kueue of a cluster must serve the version of queues that the program writes, and
-// admit JobSets.
+// TestCheckQueues: the Kueue of a cluster must admit JobSets, and stop those that hold nodes in vain.
 func TestCheckQueues(t *testing.T) {
 	const (
-		kueue    = "/apis/kueue.x-k8s.io/v1beta2"
-		jobSet   = "/apis/jobset.x-k8s.io/v1alpha2"
 		webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
 		settings = "/api/v1/namespaces/queues/configmaps"
 	)
@@ -95,7 +88,7 @@ func TestCheckQueues(t *testing.T) {
 	const ofJobSets = endless + "\nwaitForPodsReady: {enable: true, timeout: 10m}"
 	const ofJobs = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\nintegrations: {frameworks: [batch/job]}"
 	all := func(text string) map[string]any {
-		return map[string]any{kueue: object{}, jobSet: object{}, webhooks: calls("/mutate-kueue-x-k8s-io-v1beta2-workload"), settings: configured(text)}
+		return map[string]any{webhooks: calls("/mutate-kueue-x-k8s-io-v1beta2-workload"), settings: configured(text)}
 	}
 	without := func(path string) map[string]any {
 		answers := all(ofJobSets)
@@ -113,11 +106,9 @@ func TestCheckQueues(t *testing.T) {
 		"holds nodes":       {answers: all(endless), says: "has a Kueue that never stops an admitted job whose replicas do not all run, which holds its nodes without end; write waitForPodsReady in its configuration"},
 		"is told not to":    {answers: all(endless + "\nwaitForPodsReady: {enable: false}"), says: "never stops an admitted job"},
 		"gives up":          {answers: all(endless + "\nwaitForPodsReady: {timeout: 10m, requeuingStrategy: {backoffLimitCount: 5}}"), says: "gives up a job that it has stopped several times, until a person activates it; remove waitForPodsReady.requeuingStrategy.backoffLimitCount"},
-		"no Kueue":          {answers: without(kueue), says: "persia:queue.existing: the cluster shared does not serve kueue.x-k8s.io/v1beta2; install Kueue 0.15 or later in it, or remove existing"},
-		"no JobSet":         {answers: without(jobSet), says: "does not serve jobset.x-k8s.io/v1alpha2; install JobSet 0.10"},
 		"no right to look":  {answers: without(settings), status: http.StatusForbidden, says: "403", unknown: true},
 		"no configuration":  {answers: all("a: b"), says: "the namespace queues has no configuration of Kueue", unknown: true},
-		"no webhook":        {answers: map[string]any{kueue: object{}, jobSet: object{}, webhooks: calls("/other")}, says: "no webhook of Kueue is there", unknown: true},
+		"no webhook":        {answers: map[string]any{webhooks: calls("/other")}, says: "no webhook of Kueue is there", unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckQueues(t.Context(), cluster(t, answering(t, test.answers, test.status)))
@@ -130,8 +121,6 @@ func TestCheckQueues(t *testing.T) {
 		})
 	}
 }
-
-type object = map[string]any
 
 // TestCheckUnreachable checks that an unreachable cluster leads to the provider's own error.
 func TestCheckUnreachable(t *testing.T) {

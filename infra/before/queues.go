@@ -16,8 +16,6 @@ import (
 
 // What the queues of a stack need of a cluster's Kueue (v0.15.2, pkg/controller/jobs/jobset).
 const (
-	kueueGroup  = "kueue.x-k8s.io/v1beta2"
-	jobSetGroup = "jobset.x-k8s.io/v1alpha2"
 	integration = "jobset.x-k8s.io/jobset"
 	// workloadPath is the path of a webhook that only Kueue has.
 	workloadPath = "/mutate-kueue-x-k8s-io-v1beta2-workload"
@@ -32,22 +30,12 @@ func CheckQueues(ctx context.Context, cluster config.Cluster) error {
 	if err != nil {
 		return unknown(cluster, err)
 	}
-	for _, needed := range []struct{ group, program string }{{kueueGroup, "Kueue 0.15"}, {jobSetGroup, "JobSet 0.10"}} {
-		var ignored map[string]any
-		err := c.get(ctx, "/apis/"+needed.group, &ignored)
-		if errors.Is(err, errNotFound) {
-			return refusedQueues(cluster, "does not serve %s; install %s or later in it, or remove existing", needed.group, needed.program)
-		}
-		if err != nil {
-			return unknown(cluster, err)
-		}
-	}
 	configuration, err := c.kueueConfiguration(ctx)
 	if err != nil {
 		return unknown(cluster, err)
 	}
 	if fault := configuration.fault(); fault != "" {
-		return refusedQueues(cluster, "has a Kueue that %s in its configuration, and restart it", fault)
+		return fmt.Errorf("persia:queue.existing: the cluster %s has a Kueue that %s in its configuration, and restart it", cluster.Name, fault)
 	}
 	return nil
 }
@@ -79,10 +67,6 @@ func (c kueueConfiguration) fault() string {
 	default:
 		return ""
 	}
-}
-
-func refusedQueues(cluster config.Cluster, format string, arguments ...any) error {
-	return fmt.Errorf("persia:queue.existing: the cluster %s "+format, append([]any{cluster.Name}, arguments...)...)
 }
 
 // kueueConfiguration returns the configuration of the cluster's Kueue.

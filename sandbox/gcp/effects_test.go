@@ -195,9 +195,6 @@ func TestEffects(t *testing.T) {
 			"persia:jobs[0]: the next attempt of the job criteo does not see its checkpoints, and trains from the newest complete checkpoint in folder criteo/1 of Filestore instance shared in us-central1-a",
 			"the job criteo restarts",
 		}, all},
-		{"other mount options", nil, set("persia:storage", "0.mountOptions", []any{"uid=1000"}), []string{
-			"persia:storage: the volume checkpoints has other mount options, and running pods of criteo keep the old ones. To apply them, write suspend: true for the job, run `pulumi up`, remove suspend",
-		}, nil},
 		{"another folder of the bucket", nil, set("persia:storage", "0.mountOptions", []any{"only-dir=second"}), []string{
 			"does not see its checkpoints, and trains from the newest complete checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none. They stay in " + checkpoints,
 		}, nil},

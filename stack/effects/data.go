@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"persia/config/input"
 	"persia/gcp"
 	"persia/workload/pedl"
 )
@@ -21,7 +20,7 @@ func (u *update) volumes() {
 	const path = "persia:storage"
 	for _, name := range slices.Sorted(maps.Keys(u.before.Volumes)) {
 		was := u.before.Volumes[name]
-		is, stays := u.after.Volumes[name]
+		_, stays := u.after.Volumes[name]
 		at, replaced := storedFolder{was.Storage, was.Folder}, u.after.Replaced != nil
 		switch former := u.formerProject(); {
 		case u.deletes(was.Storage):
@@ -32,10 +31,6 @@ func (u *update) volumes() {
 			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.Storage)
 		case !stays && !slices.Contains(folders(u.after), at):
 			u.say(path, "the volume %s is no longer in the stack file%s", name, u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
-		case stays && !replaced && is.Folder == was.Folder && is.Options != was.Options:
-			if jobs := u.keep(was.Claim); len(jobs) > 0 {
-				u.say(path, "the volume %s has other mount options, and running pods of %s keep the old ones. To apply them, write suspend: true for the job, run `pulumi up`, remove suspend, and run it again", name, input.And(jobs))
-			}
 		}
 	}
 }
@@ -72,23 +67,6 @@ func (u *update) fate(at storedFolder, stays string) string {
 	default:
 		return ". " + fmt.Sprintf(stays, at)
 	}
-}
-
-// keep returns the running jobs with a pod that mounts a claim and that the update does not replace.
-func (u *update) keep(claim string) []string {
-	return slices.DeleteFunc(u.before.Running(), func(name string) bool {
-		was, is := u.before.Jobs[name], u.after.Jobs[name]
-		restarted := restarted(was, is)
-		for name, role := range is.Roles {
-			mounts := slices.ContainsFunc(role.Pod.Volumes, func(v corev1.Volume) bool {
-				return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == claim
-			})
-			if mounts && role.Replicas > 0 && !slices.Contains(restarted, name) {
-				return false
-			}
-		}
-		return true
-	})
 }
 
 // pedl says which pods of PEDL end, and what becomes of the data of its database.

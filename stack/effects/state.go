@@ -64,8 +64,6 @@ type Volume struct {
 	Claim string
 	// Storage names the storage for people, and Folder the directory of it that pods see, or "".
 	Storage, Folder string
-	// Options are the mount options, as one text.
-	Options string
 	// DeletesData is true if the driver deletes the storage together with the claim.
 	DeletesData bool
 }
@@ -226,7 +224,6 @@ func rolesOf(spec persiav1.PersiaJobSpec, digest string) map[string]Role {
 func volumeOf(spec corev1.PersistentVolumeSpec) Volume {
 	volume := Volume{
 		Storage:     storageOf(spec.PersistentVolumeSource),
-		Options:     strings.Join(spec.MountOptions, ", "),
 		DeletesData: spec.CSI != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
 	}
 	if spec.ClaimRef != nil {

@@ -88,8 +88,8 @@ func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulu
 }
 
 // natsCluster returns the custom resource for which the operator creates servers.
-func natsCluster(args ClusterArgs) *kube.Custom[spec] {
-	return &kube.Custom[spec]{
+func natsCluster(args ClusterArgs) *kube.Custom[fields] {
+	return &kube.Custom[fields]{
 		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
 		ObjectMeta: meta(args.NATS),
 		Spec:       clusterSpec(args),
@@ -168,10 +168,7 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 }
 
 func podMonitoring(nats config.NATS) *kube.PodMonitoring {
-	return kube.NewPodMonitoring(meta(nats), kube.PodMonitoringSpec{
-		Selector:  metav1.LabelSelector{MatchLabels: serverLabels(nats)},
-		Endpoints: kube.Scrape(metricsPort),
-	})
+	return kube.NewPodMonitoring(meta(nats), metav1.LabelSelector{MatchLabels: serverLabels(nats)}, metricsPort)
 }
 
 func meta(nats config.NATS) metav1.ObjectMeta {

@@ -30,68 +30,40 @@ const (
 	maxConnections, writeDeadline = 65536, "10s"
 )
 
-// spec has the fields of a NatsCluster that the operator reads (pkg/apis/nats/v1alpha2 of v0.8.3)
-// and the program writes. The operator silently ignores all others, such as resources directly in a
-// spec.
-type spec struct {
-	Size            int        `json:"size"`
-	Version         string     `json:"version"`
-	ServerImage     string     `json:"serverImage"`
-	LameDuckSeconds int        `json:"lameDuckDurationSeconds"`
-	NatsConfig      natsConfig `json:"natsConfig"`
-	Pod             podPolicy  `json:"pod"`
-	Template        template   `json:"template"`
-}
+// fields are fields of a NatsCluster. The operator silently ignores all that it does not know
+// (pkg/apis/nats/v1alpha2 of v0.8.3), such as resources directly in a spec.
+type fields = map[string]any
 
-type natsConfig struct {
-	MaxPayload     int    `json:"maxPayload"`
-	MaxPending     int    `json:"maxPending"`
-	MaxConnections int    `json:"maxConnections"`
-	WriteDeadline  string `json:"write_deadline"`
-}
-
-type podPolicy struct {
-	AntiAffinity    bool                        `json:"antiAffinity,omitempty"`
-	NodeSelector    map[string]string           `json:"nodeSelector,omitempty"`
-	Tolerations     []corev1.Toleration         `json:"tolerations,omitempty"`
-	Resources       corev1.ResourceRequirements `json:"resources"`
-	EnableMetrics   bool                        `json:"enableMetrics,omitempty"`
-	MetricsImage    string                      `json:"metricsImage,omitempty"`
-	MetricsImageTag string                      `json:"metricsImageTag,omitempty"`
-}
-
-// template is the pod template that the operator starts from before it adds its own
-// fields.
-type template struct {
-	Spec corev1.PodSpec `json:"spec"`
-}
-
-func clusterSpec(args ClusterArgs) spec {
+func clusterSpec(args ClusterArgs) fields {
 	nats := args.NATS
-	s := spec{
-		Size:            nats.Size,
-		Version:         nats.Version,
-		ServerImage:     args.Images.Reference(nats.Image),
-		LameDuckSeconds: lameDuckSeconds,
-		NatsConfig: natsConfig{
-			MaxPayload:     nats.MaxPayload,
-			MaxPending:     nats.MaxPending(),
-			MaxConnections: maxConnections,
-			WriteDeadline:  writeDeadline,
-		},
-		Pod: podPolicy{
-			AntiAffinity: nats.AntiAffinity,
-			NodeSelector: args.Placement.NodeSelector,
-			Tolerations:  args.Placement.Tolerations,
-			Resources:    nats.Resources,
-		},
-		Template: template{Spec: podTemplate(nats)},
+	pod := fields{
+		"nodeSelector": args.Placement.NodeSelector,
+		"tolerations":  args.Placement.Tolerations,
+		"resources":    nats.Resources,
+	}
+	if nats.AntiAffinity {
+		pod["antiAffinity"] = true
 	}
 	if nats.Metrics {
-		s.Pod.EnableMetrics = true
-		s.Pod.MetricsImage, s.Pod.MetricsImageTag = args.Images.Reference(config.ImageNATSExporter.Repository), config.ImageNATSExporter.Tag
+		pod["enableMetrics"] = true
+		pod["metricsImage"] = args.Images.Reference(config.ImageNATSExporter.Repository)
+		pod["metricsImageTag"] = config.ImageNATSExporter.Tag
 	}
-	return s
+	return fields{
+		"size":                    nats.Size,
+		"version":                 nats.Version,
+		"serverImage":             args.Images.Reference(nats.Image),
+		"lameDuckDurationSeconds": lameDuckSeconds,
+		"natsConfig": fields{
+			"maxPayload":     nats.MaxPayload,
+			"maxPending":     nats.MaxPending(),
+			"maxConnections": maxConnections,
+			"write_deadline": writeDeadline,
+		},
+		"pod": pod,
+		// The operator adds its own fields to this pod.
+		"template": fields{"spec": podTemplate(nats)},
+	}
 }
 
 func podTemplate(nats config.NATS) corev1.PodSpec {

@@ -116,15 +116,11 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 // exported_job and exported_instance. So each series gets its job from a label of the pod.
 func podMonitoring() *kube.PodMonitoring {
 	const name = "metrics-gateways"
-	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, kube.Labels("metrics-gateway", name)), kube.PodMonitoringSpec{
-		// By upstream's label, and by number since upstream gives the port no
-		// name: the gateways that PERSIA's operator makes are scraped, too.
-		Selector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists,
-		}}},
-		Endpoints:    kube.Scrape(metricsGatewayPort),
-		TargetLabels: &kube.TargetLabels{FromPod: []kube.LabelMapping{{From: JobLabel}}},
-	})
+	labels := kube.Labels("metrics-gateway", name)
+	// By upstream's label, and by number since upstream gives the port no name: the gateways that PERSIA's
+	// operator makes are scraped, too.
+	scraped := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists}}}
+	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, labels), scraped, metricsGatewayPort, JobLabel)
 }
 
 // dashboard shows the metrics of all jobs in Grafana.
