@@ -13,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
+	"persia/config"
 	"persia/config/input"
-	"persia/sandbox/stackgen"
+	"persia/internal/programtest"
+	"persia/internal/testkit"
 	"persia/sandbox/toolchain"
 )
 
@@ -69,14 +71,18 @@ type kubectlUp struct {
 func (k kubectlUp) write() {
 	k.b.Helper()
 	file := input.StackFileName(k.name)
-	stacks, err := stackgen.ReadStacks(os.DirFS(k.project), file)
+	stack, err := input.ReadStackFile(os.DirFS(k.project), file, config.Namespace)
 	require.NoError(k.b, err)
-	objects, err := stackgen.Objects(stacks[file], k.project)
+	program, err := programtest.DeployIn(k.b, k.project, stack.Config.Decrypted().Texts())
 	require.NoError(k.b, err)
 	files := map[string]*strings.Builder{"definitions": {}, "namespaces": {}, "others": {}}
-	for _, object := range objects {
+	for _, registered := range program.Resources {
+		if !registered.Inputs["kind"].IsString() || !registered.Inputs["apiVersion"].IsString() {
+			continue
+		}
+		object := testkit.Object[map[string]any](k.b, registered)
 		file := "others"
-		switch object.GetKind() {
+		switch object["kind"] {
 		case "CustomResourceDefinition":
 			file = "definitions"
 		case "Namespace":

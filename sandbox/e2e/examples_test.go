@@ -3,6 +3,7 @@ package e2e
 import (
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -10,6 +11,9 @@ import (
 
 	"persia/sandbox/toolchain"
 )
+
+// examples is the project of the example stacks: the manifests of some lie there.
+var examples = filepath.Join(repository, "examples")
 
 // TestExamples takes the stacks of examples/ through their life: up, a second up and a refresh that change
 // nothing, and destroy.
