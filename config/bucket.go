@@ -97,31 +97,19 @@ var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
 func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
 	bucket := path.Child("bucket")
 	switch bare, prefixed := strings.CutPrefix(g.Bucket, "gs://"); {
-	case g.Bucket == "":
-		p.Required(bucket, "write the name of a bucket")
+	case g.Bucket == "": // reported already
 	case prefixed:
 		p.Invalid(bucket, g.Bucket, "must be only the name; write %s", strings.TrimSuffix(bare, "/"))
 	case !bucketForm.MatchString(g.Bucket):
 		p.Invalid(bucket, g.Bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")
 	}
 	create := path.Child("create")
-	if g.Create == nil || !g.Create.check(p, create, stack, g.Bucket, "Cloud Storage", g.Create.keyLocation()) || g.Create.DeleteNoncurrent == nil {
+	if g.Create == nil || !g.Create.check(p, create, stack, g.Bucket) || g.Create.DeleteNoncurrent == nil {
 		return
 	}
 	switch prefix, at := g.Create.DeleteNoncurrent.Prefix, create.Child("deleteNoncurrent", "prefix"); {
-	case prefix == "":
-		p.Required(at, "write the directory that the rule applies to, like checkpoints/")
+	case prefix == "": // reported already
 	case !strings.HasSuffix(prefix, "/") || strings.HasPrefix(prefix, "/") || strings.Contains(prefix, "//"):
 		p.Invalid(at, prefix, "must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")
 	}
-}
-
-// keyLocation returns the location of the bucket by its name in Cloud KMS, where its key must
-// be: the name in lower case, except for the multi-region EU (Cloud KMS, "Cloud KMS
-// locations").
-func (c *CreateBucket) keyLocation() string {
-	if c.Location == "EU" {
-		return "europe"
-	}
-	return strings.ToLower(c.Location)
 }

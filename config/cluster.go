@@ -3,9 +3,7 @@ package config
 import (
 	"path"
 	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -18,12 +16,12 @@ import (
 type Cluster struct {
 	// Name is the name of the cluster, and the prefix of the names of its network, router,
 	// and node service account.
-	Name string `json:"name"`
+	Name string `json:"name" form:"name"`
 	// Existing describes an existing cluster to use. Of the other fields, only `name` and `replace`
 	// apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`
 	// Region is a Google Cloud region, like us-central1.
-	Region string `json:"region"`
+	Region string `json:"region,omitempty"`
 	// Zones are zones of the region, like us-central1-a, for the system pool and for
 	// pools without their own. Default: three that GKE chooses.
 	Zones []string `json:"zones,omitempty"`
@@ -69,7 +67,7 @@ type ExistingCluster struct {
 type Maintenance struct {
 	// StartTime is when the daily window of four hours begins, like 03:00, in UTC.
 	StartTime  string      `json:"startTime,omitempty" default:"03:00"`
-	Exclusions []Exclusion `json:"exclusions,omitempty"`
+	Exclusions []Exclusion `json:"exclusions,omitempty" unique:"name"`
 }
 
 // Exclusion is a period in which GKE upgrades neither the minor version of the control plane nor
@@ -78,9 +76,9 @@ type Exclusion struct {
 	// Name identifies the exclusion.
 	Name string `json:"name"`
 	// Start is when it begins, in UTC, like 2026-12-01T00:00:00Z.
-	Start string `json:"start"`
+	Start string `json:"start" form:"time"`
 	// End is when it ends, at most 180 days after `start`.
-	End string `json:"end"`
+	End string `json:"end" form:"time"`
 }
 
 // Encryption names keys of Cloud KMS, as
@@ -88,10 +86,10 @@ type Exclusion struct {
 // Google's own keys.
 type Encryption struct {
 	// Secrets encrypts the Secrets of the cluster. The key must be in the cluster's region.
-	Secrets string `json:"secrets,omitempty"`
+	Secrets string `json:"secrets,omitempty" form:"kmsKey"`
 	// BootDisks encrypts the boot disks of all nodes. The key must be in the cluster's
 	// region or global.
-	BootDisks string `json:"bootDisks,omitempty"`
+	BootDisks string `json:"bootDisks,omitempty" form:"kmsKey"`
 }
 
 // SystemPool is the node pool for everything except training.
@@ -141,7 +139,6 @@ func (s *Stack) addresses() addressNeeds {
 
 func (s *Stack) checkExistingCluster(p *input.Problems) {
 	at, c := field.NewPath(clusterKey), s.Cluster
-	p.Name(at.Child("name"), c.Name, validation.IsDNS1035Label)
 	input.OnlyFields(p, at, c, "of an existing cluster", "name", "existing", "replace")
 	existing := at.Child("existing")
 	if c.Existing.Kubeconfig == "" && c.Existing.Context == "" {
@@ -181,38 +178,13 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 
 // check checks a resolved cluster that the stack creates.
 func (c *Cluster) check(p *input.Problems, path *field.Path, needs addressNeeds) {
-	p.Name(path.Child("name"), c.Name, validation.IsDNS1035Label)
-	input.Region(p, path.Child("region"), c.Region)
+	input.Form(p, path.Child("region"), "region", c.Region)
 	input.Zones(p, path.Child("zones"), c.Region, c.Zones)
-	c.Maintenance.check(p, path.Child("maintenance"))
-	// The control plane accepts keys of its own region (GKE, "Encrypt secrets at the application
-	// layer"), and Compute Engine keys of the disk's region and global ones.
-	input.KMSKey(p, path.Child("encryption", "secrets"), c.Encryption.Secrets, "GKE", c.Region, c.Region)
-	input.KMSKey(p, path.Child("encryption", "bootDisks"), c.Encryption.BootDisks, "Compute Engine", c.Region, c.Region, "global")
+	// GKE refuses other keys only when it creates a node pool. Google refuses the wrong key of anything else at once.
+	key := input.KMSKeyForm.FindStringSubmatch(c.Encryption.BootDisks)
+	if key != nil && input.IsRegion(c.Region) && key[1] != c.Region && key[1] != "global" {
+		p.Invalid(path.Child("encryption", "bootDisks"), c.Encryption.BootDisks, "must be in the location %s or global, because Compute Engine accepts keys only from there; write a key in one of these", c.Region)
+	}
 	c.checkAuthorizedNetworks(p, path)
 	c.Network.check(p, path.Child("network"), needs)
-}
-
-// check checks that exclusions differ, and that GKE returns their times as written.
-func (m Maintenance) check(p *input.Problems, path *field.Path) {
-	path = path.Child("exclusions")
-	for i, e := range m.Exclusions {
-		checkInstant(p, path.Index(i).Child("start"), e.Start)
-		checkInstant(p, path.Index(i).Child("end"), e.End)
-	}
-	input.UniqueField(p, path, "name", m.Exclusions, func(e Exclusion) string { return e.Name }, "is already used by exclusions[%d]; give each exclusion its own name")
-}
-
-// checkInstant checks a time in UTC and whole seconds, as GKE returns it. With any other
-// form, every preview would show a change.
-func checkInstant(p *input.Problems, path *field.Path, text string) {
-	t, err := time.Parse(time.RFC3339, text)
-	switch utc := t.UTC().Format(time.RFC3339); {
-	case text == "":
-		p.Required(path, "write a time like 2026-12-01T00:00:00Z")
-	case err != nil:
-		p.Invalid(path, text, "must be a time like 2026-12-01T00:00:00Z")
-	case text != utc:
-		p.Invalid(path, text, "must be in UTC and in whole seconds; write %s", utc)
-	}
 }

@@ -91,8 +91,6 @@ func TestClusterRefused(t *testing.T) {
 		// Keys and observability.
 		{"key by its name", edits{"persia:cluster.encryption.secrets": "secrets"},
 			"persia:cluster.encryption.secrets", []string{`"secrets"`, "projects/P/locations/L", "gcloud kms keys list"}},
-		{"key for Secrets elsewhere", edits{"persia:cluster.encryption.secrets": "projects/p/locations/global/keyRings/r/cryptoKeys/k"},
-			"persia:cluster.encryption.secrets", []string{"locations/global", "location us-central1,", "GKE"}},
 		{"key for boot disks elsewhere", edits{"persia:cluster.encryption.bootDisks": "projects/p/locations/us/keyRings/r/cryptoKeys/k"},
 			"persia:cluster.encryption.bootDisks", []string{"locations/us", "us-central1 or global", "Compute Engine"}},
 		{"log component unknown", edits{"persia:cluster.logging.components": []any{"SYSTEM_COMPONENTS", "DCGM"}},

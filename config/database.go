@@ -50,7 +50,7 @@ type DatabaseImage struct {
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
 	// PullSecrets are Secrets in the namespace pedl with registry credentials. Default
 	// none.
-	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty"`
+	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty" unique:"name"`
 }
 
 // SettingValue is the value of a setting of PostgreSQL: a string, a number, or a boolean.
@@ -93,7 +93,7 @@ type Persistence struct {
 	// volume.
 	Size string `json:"size,omitempty" default:"100Gi"`
 	// SubPath is the directory of the volume to mount. Default: its root.
-	SubPath string `json:"subPath,omitempty"`
+	SubPath string `json:"subPath,omitempty" form:"below"`
 	// MountPath is where the volume is mounted. The data is in the directory data below
 	// it.
 	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql" form:"directory"`
@@ -105,7 +105,7 @@ type Persistence struct {
 type DatabaseService struct {
 	// ExternalIPs are addresses outside the cluster that lead to the database, which only
 	// an existing cluster may have. Default none: then only the master can reach it.
-	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true"`
+	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
 	// Port is the port of the database.
 	Port int `json:"port,omitempty" default:"5432" max:"65535"`
 }
@@ -131,12 +131,13 @@ const databaseName = "the database of PEDL"
 func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, stack *Stack) {
 	if d.External != nil {
 		input.OnlyFields(p, path, *d, "of an external database", "external")
-		checkCredential(p, path.Child("external", "password"), d.External.Password)
 		return
 	}
 	d.Image.check(p, path.Child("image"))
 	checkResources(p, path.Child("resources"), databaseName, d.Resources)
-	checkCredential(p, path.Child("postgresqlPassword"), d.Password)
+	if d.Password == "" {
+		input.Password(p, path.Child("postgresqlPassword"), d.Password)
+	}
 	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, stack, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
@@ -165,15 +166,14 @@ func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, 
 	if what, own := ownDirectories[d.MountPath]; own {
 		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
 	}
-	input.SubPath(p, at.Child("subPath"), d.SubPath)
 	database := d.volume()
 	database.checkAccessMode(p, at.Child("accessMode"), d.AccessMode)
 	if d.checkOneSource(p, at) {
-		input.Bytes(p, at.Child("size"), d.Size)
+		input.Form(p, at.Child("size"), "bytes", d.Size)
 		database.checkSource(p, at, stack)
 		checkDatabaseVolume(p, at, &database, nodePool, stack)
 	} else if d.StorageClass != "" {
-		input.Bytes(p, at.Child("size"), d.Size)
+		input.Form(p, at.Child("size"), "bytes", d.Size)
 	}
 }
 

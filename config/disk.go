@@ -2,11 +2,9 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -17,7 +15,7 @@ import (
 // stack creates. One node at a time can mount it.
 type PersistentDisk struct {
 	// Disk is the name of the disk.
-	Disk string `json:"disk"`
+	Disk string `json:"disk" form:"name"`
 	// Zones are the zone of the disk, or both zones of a regional disk. Default with create: the
 	// first zone of the cluster.
 	Zones []string `json:"zones,omitempty"`
@@ -70,14 +68,13 @@ func (d *PersistentDisk) resolve(stack *Stack) {
 }
 
 func (d *PersistentDisk) check(p *input.Problems, path *field.Path, stack *Stack) {
-	p.Name(path.Child("disk"), d.Disk, validation.IsDNS1035Label)
 	if d.Project == "" && stack.existing() {
 		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
 	d.checkZones(p, path.Child("zones"), stack)
 	input.OneOf(p, path.Child("fsType"), d.FSType, gcp.FileSystems...)
 	if create := path.Child("create"); d.Create != nil &&
-		d.Create.check(p, create, stack, d.Disk, "Compute Engine", stack.Cluster.Region, "global") && d.Project != stack.Project {
+		d.Create.check(p, create, stack, d.Disk) && d.Project != stack.Project {
 		p.Invalid(create, d.Project, "the stack creates disks in its own project, %s; remove project", stack.Project)
 	}
 }
@@ -127,7 +124,7 @@ func (d *PersistentDisk) checkMachine(p *input.Problems, path *field.Path, pool 
 // or with `create` one that the stack creates.
 type Filestore struct {
 	// Instance is the name of the instance.
-	Instance string `json:"instance"`
+	Instance string `json:"instance" form:"name"`
 	// Location is the zone of the instance, or its region in the tiers REGIONAL and ENTERPRISE.
 	// Default with create: the first zone of the cluster, or its region.
 	Location string `json:"location,omitempty"`
@@ -135,7 +132,7 @@ type Filestore struct {
 	Share string `json:"share,omitempty"`
 	// IP is the address of the instance. Default: the stack asks Filestore for it, which
 	// is not possible on an existing cluster.
-	IP     string           `json:"ip,omitempty"`
+	IP     string           `json:"ip,omitempty" form:"address"`
 	Create *CreateFilestore `json:"create,omitempty"`
 }
 
@@ -174,23 +171,13 @@ func (f *Filestore) resolve(stack *Stack) {
 }
 
 func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
-	p.Name(path.Child("instance"), f.Instance, validation.IsDNS1035Label)
-	if ip := path.Child("ip"); f.IP != "" && net.ParseIP(f.IP) == nil {
-		p.Invalid(ip, f.IP, "must be an address like 10.0.0.2")
-	} else if f.IP != "" {
-		input.Host(p, ip, f.IP)
-	}
 	if f.Create != nil {
-		if f.Create.check(p, path.Child("create"), stack, f.Instance, "Filestore", stack.Cluster.Region) && f.IP != "" {
+		if f.Create.check(p, path.Child("create"), stack, f.Instance) && f.IP != "" {
 			p.Forbidden(path.Child("ip"), "Filestore chooses the address of an instance that the stack creates; remove it")
 		}
 		return
 	}
-	if location := path.Child("location"); f.Location == "" {
-		p.Required(location, "write the zone or region of the instance, as `gcloud filestore instances list` shows it")
-	} else {
-		input.Location(p, location, f.Location)
-	}
+	input.Form(p, path.Child("location"), "location", f.Location)
 	if f.Share == "" {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")
 	}

@@ -100,7 +100,7 @@ const DockerHub = "docker.io"
 type Images struct {
 	// Caches are the Artifact Registry repositories through which nodes pull the images of other
 	// registries, at most one per registry. Default none: nodes pull from these registries.
-	Caches []Cache `json:"caches,omitempty"`
+	Caches []Cache `json:"caches,omitempty" unique:"registry"`
 }
 
 // Cache is a pull-through cache for the images of one registry.
@@ -194,12 +194,11 @@ func (s Images) Check(p *input.Problems, path *field.Path, stack *Stack) {
 	for i, c := range s.Caches {
 		c.check(p, caches.Index(i), stack)
 	}
-	input.UniqueField(p, caches, "registry", s.Caches, func(c Cache) string { return c.Registry }, "is already used by caches[%d]; write one cache for each registry")
 }
 
 func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 	// Images of Docker Hub have the host docker.io in references, whatever name of it they are written with.
-	if c.Registry == "" || !registryForm.MatchString(c.Registry) || slices.Contains([]string{"index.docker.io", "registry-1.docker.io", "hub.docker.com"}, c.Registry) {
+	if !registryForm.MatchString(c.Registry) || slices.Contains([]string{"index.docker.io", "registry-1.docker.io", "hub.docker.com"}, c.Registry) {
 		p.Invalid(path.Child("registry"), c.Registry, "must be the host of a registry, without scheme and path, like docker.io for all of Docker Hub")
 	}
 	switch at := path.Child("repository"); {
@@ -219,10 +218,7 @@ func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 }
 
 func (c CacheCredentials) check(p *input.Problems, path *field.Path) {
-	if c.Username == "" {
-		p.Required(path.Child("username"), "write the name of the Docker Hub account")
-	}
-	if !secretForm.MatchString(c.PasswordSecret) {
+	if c.PasswordSecret != "" && !secretForm.MatchString(c.PasswordSecret) {
 		// Perhaps the password itself, which must not be shown.
 		p.Forbidden(path.Child("passwordSecret"), "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
 	}
@@ -247,5 +243,4 @@ func checkPullSecrets(p *input.Problems, path *field.Path, secrets []corev1.Loca
 	for i, secret := range secrets {
 		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
 	}
-	input.UniqueField(p, path, "name", secrets, func(s corev1.LocalObjectReference) string { return s.Name }, "is the same as [%d]; write each Secret once")
 }

@@ -39,14 +39,14 @@ type Job struct {
 	// NATS overrides settings of persia:nats for the job's own NATS cluster.
 	NATS NATSOverrides `json:"nats,omitempty" beside:"manifest"`
 	// Env are environment variables that every role gets.
-	Env       []corev1.EnvVar `json:"env,omitempty"`
+	Env       []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
 	// NodePool is the node pool of roles that do not set their own.
 	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
 	// Mounts are volumes of the stack that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
-	Volumes []corev1.Volume `json:"volumes,omitempty"`
+	Volumes []corev1.Volume `json:"volumes,omitempty" unique:"name"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
 	// interval, if a machine type of the job has `hoursBetweenFailures`.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400" beside:"manifest"`
@@ -63,7 +63,7 @@ type Job struct {
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
-	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" beside:"manifest"`
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" unique:"name" beside:"manifest"`
 
 	// NNWorker trains the dense neural network.
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
@@ -106,13 +106,13 @@ type Script struct {
 // PersiaEnv holds the absolute paths, in the containers, of the files that a job runs.
 type PersiaEnv struct {
 	// GlobalConfig is PERSIA's global configuration, a YAML file.
-	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG"`
+	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG" form:"file"`
 	// EmbeddingConfig is PERSIA's embedding configuration, a YAML file.
-	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG"`
+	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG" form:"file"`
 	// NNWorkerEntry is the Python script that an nn-worker runs.
-	NNWorkerEntry string `json:"PERSIA_NN_WORKER_ENTRY"`
+	NNWorkerEntry string `json:"PERSIA_NN_WORKER_ENTRY" form:"file"`
 	// DataloaderEntry is the Python script that a dataloader runs.
-	DataloaderEntry string `json:"PERSIA_DATALOADER_ENTRY"`
+	DataloaderEntry string `json:"PERSIA_DATALOADER_ENTRY" form:"file"`
 }
 
 // Mount says where the containers of a job mount a volume of the stack.
@@ -138,7 +138,7 @@ type Role struct {
 	// Image is the container image. Default: upstream's runtime image for the role.
 	Image string `json:"image,omitempty"`
 	// Env are environment variables of this role, which take precedence over the job's.
-	Env []corev1.EnvVar `json:"env,omitempty"`
+	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	// Mounts are volumes of the stack that this role mounts in addition to the job's.
 	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
 	// VolumeMounts mount the job's `volumes` by name.

@@ -23,7 +23,6 @@ type jobChecker struct {
 func (c *jobChecker) job(path *field.Path, j *Job) {
 	c.checkName(path.Child("name"), j)
 	checkEnv(c.Problems, path.Child("env"), j.Env)
-	c.checkFiles(path.Child("persiaEnv"), j)
 	c.checkMounts(path, j, j.Mounts, nil, nil)
 	checkPullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
 	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
@@ -149,9 +148,7 @@ func (s *Stack) checkJobs(p *input.Problems) {
 			}
 		}
 	}
-	input.Unique(s.Jobs, func(j Job) string { return j.Name }, func(i, first int, name string) {
-		p.Duplicate(s.Jobs[i].At().Child("name"), name, "is already used by %s; give each job its own name", p.PathOf(s.Jobs[first].At()))
-	})
+	input.Unique(p, field.NewPath(jobsKey), "name", input.Words(s.Jobs, func(j Job) string { return j.Name }))
 	c.sameCheckpoints(s.Jobs)
 }
 

@@ -12,23 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// checkFiles checks the paths of the files that a job runs.
-func (c *jobChecker) checkFiles(at *field.Path, j *Job) {
-	for _, f := range []struct{ name, path string }{
-		{"PERSIA_GLOBAL_CONFIG", j.PersiaEnv.GlobalConfig},
-		{"PERSIA_EMBEDDING_CONFIG", j.PersiaEnv.EmbeddingConfig},
-		{"PERSIA_NN_WORKER_ENTRY", j.PersiaEnv.NNWorkerEntry},
-		{"PERSIA_DATALOADER_ENTRY", j.PersiaEnv.DataloaderEntry},
-	} {
-		switch at := at.Child(f.name); {
-		case f.path == "":
-			c.Required(at, "write the absolute path of the file in the containers, like /workspace/config.yml")
-		case !path.IsAbs(f.path):
-			c.Invalid(at, f.path, "must be the absolute path of the file in the containers, like %s", path.Join("/workspace", f.path))
-		}
-	}
-}
-
 // outlives reports whether a pod can write to a volume that may outlive the pod and its node. Which
 // drivers keep an inline volume is not known. Claims of ephemeral volumes go with the pod. On the nodes of
 // an existing cluster, a directory may be a file server's.

@@ -46,11 +46,7 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 		if volume.HostPath != nil {
 			checkHostPath(p, at.Child("hostPath"), *volume.HostPath)
 		}
-		if volume.NFS != nil {
-			input.Host(p, at.Child("nfs", "server"), volume.NFS.Server)
-		}
 	}
-	input.UniqueField(p, at, "name", volumes, func(v corev1.Volume) string { return v.Name }, "is already used by volumes[%d]; give each volume its own name")
 }
 
 // checkHostPath checks a directory of the nodes. It refuses directories of the node's own
@@ -109,7 +105,7 @@ func (c *jobChecker) checkMounts(at *field.Path, j *Job, own, inherited []Mount,
 		if clean != "" {
 			clean = path.Clean(clean)
 		}
-		input.Directory(c.Problems, at.Child("mountPath"), clean)
+		input.Form(c.Problems, at.Child("mountPath"), "directory", clean)
 		take(at.Child("mountPath"), clean, "the mount of "+m.Name, true)
 	}
 }

@@ -74,8 +74,7 @@ func (t Machines) check(p *input.Problems, path *field.Path, machineType string)
 	near := input.Nearest(machineType, append(gcp.MachineTypes(), slices.Sorted(maps.Keys(t))...))
 	switch {
 	case ok || !p.Decoded(field.NewPath(MachineTypesKey)):
-	case machineType == "":
-		p.Required(path, "write a machine type, like n2-standard-8")
+	case machineType == "": // reported already
 	case len(near) > 0:
 		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s", input.Or(near), MachineTypesKey)
 	default:
@@ -100,8 +99,6 @@ func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
 		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
 	case !known && t.Memory == "":
 		p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
-	case t.GPU != nil && t.GPU.Type == "":
-		p.Required(path.Child("gpu", "type"), "write the accelerator type, like nvidia-b200")
 	}
 }
 

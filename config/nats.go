@@ -132,30 +132,6 @@ func (c *NATSCluster) IsOwn() bool {
 // At returns the path of the job's overrides.
 func (c *NATSCluster) At() *field.Path { return c.at }
 
-// pathOf returns the path of a setting: below the job's overrides if own, or else below the
-// settings.
-func (c *NATSCluster) pathOf(settings *field.Path, name string, own bool) *field.Path {
-	if own {
-		return c.at.Child(name)
-	}
-	return settings.Child(name)
-}
-
-// NamePath returns the path of the name.
-func (c *NATSCluster) NamePath(settings *field.Path) *field.Path {
-	return c.pathOf(settings, "name", c.own.Name != "")
-}
-
-// PoolPath returns the path of the node pool.
-func (c *NATSCluster) PoolPath(settings *field.Path) *field.Path {
-	return c.pathOf(settings, "nodePool", c.own.NodePool != "")
-}
-
-// ResourcesPath returns the path of the resources of a server.
-func (c *NATSCluster) ResourcesPath(settings *field.Path) *field.Path {
-	return c.pathOf(settings, "resources", c.own.Resources.Limits != nil || c.own.Resources.Requests != nil)
-}
-
 // Host returns the DNS name of the Service for clients.
 func (s *NATS) Host() string {
 	return fmt.Sprintf("%s.%s.svc", s.Name, NATSNamespace)
@@ -239,9 +215,7 @@ func checkNATSClusters(p *input.Problems, path *field.Path, s NATS, clusters []N
 	for _, c := range clusters {
 		checkCluster(p, path, c)
 	}
-	input.Unique(clusters, func(c NATSCluster) string { return c.Name }, func(i, first int, name string) {
-		p.Duplicate(clusters[i].at.Child("name"), name, "is already used by the NATS of %s; give each job its own", clusters[first].Job)
-	})
+	input.Unique(p, field.NewPath(jobsKey), "nats.name", input.Words(clusters, func(c NATSCluster) string { return c.Name }))
 }
 
 // checkOwn checks the settings that a job can override.
@@ -251,7 +225,10 @@ func checkOwn(p *input.Problems, path *field.Path, s NATS) {
 }
 
 func checkCluster(p *input.Problems, path *field.Path, c NATSCluster) {
-	name := c.NamePath(path)
+	name := path.Child("name")
+	if c.own.Name != "" {
+		name = c.at.Child("name")
+	}
 	p.Name(name, c.Name, validation.IsDNS1035Label)
 	p.AtMost(longestNATSName, name, c.Name, "so that the names of its services and pods fit")
 	if c.Name == NATSOperatorName {

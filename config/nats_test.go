@@ -155,7 +155,7 @@ func TestNATSWithoutJobs(t *testing.T) {
 func TestNATSOfJobsRefused(t *testing.T) {
 	for _, c := range []testkit.Refusal{
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
-			"persia:jobs[1].nats.name", []string{"persia-nats-service", "the NATS of train"}},
+			"persia:jobs[1].nats.name", []string{"persia-nats-service", "is already used by persia:jobs[0]"}},
 		{"name of the operator", edits{"persia:jobs[1].nats.name": "nats-operator"},
 			"persia:jobs[1].nats.name", []string{"the name of the NATS operator"}},
 		{"no such pool", edits{"persia:jobs[1].nats.nodePool": "nats"},

@@ -15,7 +15,7 @@ import (
 // AuthorizedNetwork is a range of addresses that may reach the control plane.
 type AuthorizedNetwork struct {
 	// Name says whose network it is, like office.
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// CIDR is the range in CIDR notation, like 203.0.113.0/24.
 	CIDR string `json:"cidr"`
 }
@@ -71,8 +71,7 @@ var dockerBridge = netip.MustParsePrefix("172.17.0.0/16")
 func checkCIDR(p *input.Problems, path *field.Path, cidr string) (netip.Prefix, bool) {
 	prefix, err := netip.ParsePrefix(cidr)
 	switch {
-	case cidr == "":
-		p.Required(path, "write a range like 10.0.0.0/20")
+	case cidr == "": // reported already
 	case err != nil || !prefix.Addr().Is4():
 		p.Invalid(path, cidr, "must be a range of IPv4 addresses in CIDR notation, like 10.0.0.0/20")
 	case prefix != prefix.Masked():

@@ -65,7 +65,7 @@ type PEDLAgent struct {
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
 	// Env are environment variables of the agents, which take precedence over those that
 	// the program sets. Default none.
-	Env []corev1.EnvVar `json:"env,omitempty"`
+	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	// Resources are the requests and limits of an agent, without its trials. Each has a
 	// default: limits {cpu: 1, memory: 2Gi}, requests {cpu: 100m, memory: 256Mi}, but no
 	// request exceeds a limit that you set.
@@ -107,16 +107,16 @@ type PEDLService struct {
 	Port int `json:"port,omitempty" default:"8080" max:"65535"`
 	// ExternalIPs are addresses outside the cluster that lead to the Service, which only
 	// an existing cluster may have. Default none.
-	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true"`
+	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
 	// NodePort is the port on each node, from 30000 to 32767, for the types `NodePort`
 	// and `LoadBalancer`. Default: Kubernetes chooses one.
 	NodePort int `json:"nodePort,omitempty" min:"30000" max:"32767"`
 	// ClusterIP is the address of the Service in the cluster. Default: Kubernetes chooses
 	// one.
-	ClusterIP string `json:"clusterIP,omitempty"`
+	ClusterIP string `json:"clusterIP,omitempty" form:"address"`
 	// LoadBalancerIP is the address of the load balancer, for the type `LoadBalancer`.
 	// Default: Google Cloud chooses one.
-	LoadBalancerIP string `json:"loadBalancerIP,omitempty"`
+	LoadBalancerIP string `json:"loadBalancerIP,omitempty" form:"address"`
 	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer admits.
 	// Required for the type `LoadBalancer`, unless an annotation makes it internal.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`

@@ -108,7 +108,7 @@ func TestPEDLRefused(t *testing.T) {
 		{"pools of an existing cluster", pedlOnExisting(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}, onDisk: edits{"storageClass": "fast"}}),
 			"persia:pedl.agent.nodePools", []string{"kubectl label nodes -l cloud.google.com/gke-nodepool=POOL determined.ai/pedl-agent=present"}},
 		{"agent variable twice", withPEDL(edits{"persia:pedl.agent": edits{"env": []any{edits{"name": "A", "value": "1"}, edits{"name": "A", "value": "2"}}}}),
-			"persia:pedl.agent.env[1].name", []string{"remove one of them"}},
+			"persia:pedl.agent.env[1].name", []string{"is already used by persia:pedl.agent.env[0]"}},
 		{"check of a pool without GPUs", withPEDL(edits{"persia:pedl.supportCheck": edits{"nodePool": "ps"}}),
 			"persia:pedl.supportCheck.nodePool", []string{"has no GPUs"}},
 

@@ -3,8 +3,6 @@ package config
 import (
 	"net"
 	"net/netip"
-	"strings"
-	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -23,7 +21,6 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	const example = "determinedai/pedl-master:0.9.0"
 	checkImage(p, path.Child("masterImage"), pedl.MasterImage, example)
 	checkImage(p, path.Child("agentImage"), pedl.AgentImage, example)
-	checkCredential(p, path.Child("registry", "password"), pedl.Registry.Password)
 	s.checkService(p, path.Child("service"), pedl.Service)
 	checkIngress(p, path.Child("ingress"), pedl.Ingress)
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
@@ -84,32 +81,12 @@ func (s *Stack) checkAgentsAlone(p *input.Problems) {
 	}
 }
 
-// checkCredential checks a required secret of any form.
-func checkCredential(p *input.Problems, path *field.Path, secret input.Secret) {
-	switch {
-	case secret == "":
-		p.Required(path, "write it with pulumi config set --secret --path '%s'", path)
-	case strings.ContainsFunc(string(secret), unicode.IsControl):
-		p.Invalid(path, field.OmitValueType{}, "must be a single line; set it again without the line break")
-	}
-}
-
 // checkExternalIPs checks the external addresses of a Service. GKE refuses all of them in a
 // cluster that the stack creates, because a Service could intercept the traffic of another
 // one (CVE-2020-8554). The remedy is another way to expose the Service.
 func checkExternalIPs(p *input.Problems, path *field.Path, addresses []string, stack *Stack, remedy string) {
 	if len(addresses) > 0 && !stack.existing() {
 		p.Invalid(path, addresses, "is only for an existing cluster, because GKE refuses external addresses of Services in a cluster that the stack creates; remove it, and %s", remedy)
-		return
-	}
-	for i, address := range addresses {
-		checkAddress(p, path.Index(i), address)
-	}
-}
-
-func checkAddress(p *input.Problems, path *field.Path, address string) {
-	if net.ParseIP(address) == nil {
-		p.Invalid(path, address, "must be an address like 10.0.0.2")
 	}
 }
 
@@ -123,7 +100,6 @@ func checkUnused(p *input.Problems, path *field.Path, given bool, condition stri
 func (s *Stack) checkService(p *input.Problems, path *field.Path, service PEDLService) {
 	checkExternalIPs(p, path.Child("externalIPs"), service.ExternalIPs, s, "write type: LoadBalancer, or an ingress")
 	if at := path.Child("clusterIP"); service.ClusterIP != "" {
-		checkAddress(p, at, service.ClusterIP)
 		address, err := netip.ParseAddr(service.ClusterIP)
 		if services, bad := netip.ParsePrefix(s.Cluster.Network.Services); err == nil && bad == nil && !s.existing() && !services.Contains(address) {
 			p.Invalid(at, service.ClusterIP, "must be in %s, the range of %s.network.services", services, clusterKey)
@@ -135,9 +111,6 @@ func (s *Stack) checkService(p *input.Problems, path *field.Path, service PEDLSe
 		checkUnused(p, ip, service.LoadBalancerIP != "", "type: LoadBalancer")
 		checkUnused(p, ranges, len(service.LoadBalancerSourceRanges) > 0, "type: LoadBalancer")
 		return
-	}
-	if service.LoadBalancerIP != "" {
-		checkAddress(p, ip, service.LoadBalancerIP)
 	}
 	// The annotation of GKE, and its name in older releases.
 	internal := service.Annotations["networking.gke.io/load-balancer-type"] == "Internal" || service.Annotations["cloud.google.com/load-balancer-type"] == "Internal"

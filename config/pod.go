@@ -155,5 +155,4 @@ func checkEnvVars(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 	for i, e := range env {
 		p.Name(path.Index(i).Child("name"), e.Name, validation.IsEnvVarName)
 	}
-	input.UniqueField(p, path, "name", env, func(e corev1.EnvVar) string { return e.Name }, "is already used by env[%d]; remove one of them")
 }

@@ -17,20 +17,18 @@ var root = field.NewPath("persia:key")
 // container has the fields of a container that these tests use.
 type container struct {
 	Resources corev1.ResourceRequirements `json:"resources"`
-	Env       []corev1.EnvVar             `json:"env"`
+	Env       []corev1.EnvVar             `json:"env" unique:"name"`
 }
 
-func podRead(t *testing.T, text string) container {
+func podRead(t *testing.T, text string) (container, *input.Problems) {
 	t.Helper()
 	var c container
 	p := &input.Problems{}
 	input.Decode(p, root, input.ParseJSON(text), &c)
-	require.NoError(t, p.Err())
-	return c
+	return c, p
 }
 
-func problems(c container) error {
-	p := &input.Problems{}
+func problems(c container, p *input.Problems) error {
 	checkResources(p, root.Child("resources"), "a server", c.Resources)
 	checkEnvVars(p, root.Child("env"), c.Env)
 	return p.Err()
@@ -60,7 +58,7 @@ func TestRefuses(t *testing.T) {
 		"unknown resource":        {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "ram": 1}}}`, "resources.limits[ram]", "cpu, memory or ephemeral-storage"},
 		"claims":                  {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "claims": [{"name": "a"}]}}`, "resources.claims", "limits and requests"},
 		"variable without a name": {`{` + enough + `, "env": [{"value": "b"}]}`, "env[0].name", "write a name"},
-		"variable twice":          {`{` + enough + `, "env": [{"name": "A"}, {"name": "A"}]}`, "env[1].name", `"A": is already used by env[0]`},
+		"variable twice":          {`{` + enough + `, "env": [{"name": "A"}, {"name": "A"}]}`, "env[1].name", `"A": is already used by persia:key.env[0]`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := problems(podRead(t, test.text))
@@ -72,11 +70,10 @@ func TestRefuses(t *testing.T) {
 }
 
 func TestRequests(t *testing.T) {
-	c := podRead(t, `{"resources": {"limits": {"cpu": 2, "memory": "1Gi", "nvidia.com/gpu": 2}, "requests": {"cpu": "500m"}}}`)
+	c, p := podRead(t, `{"resources": {"limits": {"cpu": 2, "memory": "1Gi", "nvidia.com/gpu": 2}, "requests": {"cpu": "500m"}}}`)
 	assert.Equal(t, capacity.Resources{MilliCPU: 500, MemoryBytes: 1 << 30, GPUs: 2, Pods: 1}, PodRequests(c.Resources))
 	assert.Equal(t, 2, GPUs(c.Resources))
 
-	p := &input.Problems{}
 	checkNoGPUs(p, root.Child("resources"), "a server", c.Resources)
 	assert.ErrorContains(t, p.Err(), `persia:key.resources.limits[nvidia.com/gpu]: Invalid value: "2": a server uses no GPUs`)
 }

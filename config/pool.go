@@ -21,7 +21,7 @@ import (
 type Pool struct {
 	// Name is the name of the pool, by which you assign roles and NATS servers to it. The
 	// name system is reserved.
-	Name string `json:"name" change:"replace"`
+	Name string `json:"name" form:"name" change:"replace"`
 	// MachineType is a predefined machine type of Compute Engine, like
 	// n2-highmem-32, that is not shared-core, or one that machineTypes describes.
 	MachineType string `json:"machineType" change:"update"`

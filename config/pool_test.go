@@ -87,7 +87,7 @@ func TestDescribedMachineRefused(t *testing.T) {
 		{"memory without a unit", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "32"}}}, types + "[x9-standard-8].memory", []string{"without a unit"}},
 		{"memory that is no quantity", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "32GB"}}}, types + "[x9-standard-8].memory", []string{"32GB"}},
 		{"too many vCPUs", edits{types: edits{"x9-standard-8": edits{"cpus": 80000, "memory": "1Ti"}}}, types + "[x9-standard-8].cpus", []string{"at most 4096"}},
-		{"GPU without a type", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"count": 1}}}}, types + "[x9-standard-8].gpu.type", []string{"accelerator type"}},
+		{"GPU without a type", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"count": 1}}}}, types + "[x9-standard-8].gpu.type", []string{"Required"}},
 		{"GPU without a count", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9"}}}}, types + "[x9-standard-8].gpu.count", []string{"at least 1"}},
 		{"shape of a custom type", edits{types: edits{"n2-custom-8-32768": edits{"cpus": 8, "memory": "32Gi"}}}, types + "[n2-custom-8-32768]", []string{"the program knows the shape"}},
 		{"price in quotes", edits{types: edits{"n2-standard-8": edits{"spotHourlyPrice": "0.5"}}}, types + "[n2-standard-8].spotHourlyPrice", []string{"a number, without quotes"}},

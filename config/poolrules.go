@@ -21,14 +21,13 @@ func (s *Stack) checkPools(p *input.Problems) {
 	for i, pool := range s.NodePools {
 		s.checkNodePool(p, path.Index(i), pool)
 	}
-	input.UniqueField(p, path, "name", s.NodePools, func(pool Pool) string { return pool.Name }, "is already used by nodePools[%d]; give each pool a different name")
+	input.Unique(p, path, "name", s.poolNames())
 }
 
 // longestPoolName is the limit of GKE (GKE API, NodePool).
 const longestPoolName = 40
 
 func (s *Stack) checkNodePool(p *input.Problems, path *field.Path, pool Pool) {
-	p.Name(path.Child("name"), pool.Name, validation.IsDNS1035Label)
 	p.AtMost(longestPoolName, path.Child("name"), pool.Name, "the limit of GKE")
 	m, known := s.MachineTypes.check(p, path.Child("machineType"), pool.MachineType)
 	s.checkPoolSize(p, path, pool, m)
@@ -155,9 +154,7 @@ func (s *Stack) checkTaints(p *input.Problems, path *field.Path, pool Pool) {
 			p.Invalid(at, t.Key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(t.Key))
 		}
 	}
-	input.Unique(pool.Taints, func(t Taint) Taint { return Taint{Key: t.Key, Effect: t.Effect} }, func(i, first int, t Taint) {
-		p.Duplicate(path.Index(i), t.Key+":"+string(t.Effect), "repeats the key and effect of taints[%d]; remove one of them", first)
-	})
+	input.Unique(p, path, "", input.Words(pool.Taints, func(t Taint) string { return t.Key + ":" + string(t.Effect) }))
 }
 
 // reservationForm matches the name of a reservation, or its path in another project, with an

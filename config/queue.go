@@ -18,10 +18,10 @@ type Queue struct {
 	// both.
 	Existing bool `json:"existing,omitempty"`
 	// Teams are groups of users. Each has a queue, and may use what other teams leave idle.
-	Teams []Team `json:"teams,omitempty"`
+	Teams []Team `json:"teams,omitempty" unique:"name"`
 	// Priorities are the values of the names in a job's priority. The name default is for jobs
 	// without a priority, and is 0 unless you change it.
-	Priorities []QueuePriority `json:"priorities,omitempty"`
+	Priorities []QueuePriority `json:"priorities,omitempty" unique:"name"`
 	// WithinTeam determines which running jobs of a team stop for a waiting job of the same
 	// team: Never, LowerPriority, or LowerOrNewerEqualPriority.
 	WithinTeam string `json:"withinTeam,omitempty" default:"LowerPriority" enum:"Never,LowerPriority,LowerOrNewerEqualPriority"`
@@ -73,14 +73,11 @@ func (s Queue) Check(p *input.Problems, path *field.Path, pools map[string]int) 
 	for i, team := range s.Teams {
 		team.checkNodes(p, teams.Index(i).Child("nodes"), pools)
 	}
-	input.UniqueField(p, teams, "name", s.Teams, func(t Team) string { return t.Name }, "is already used by teams[%d]; give each team its own name")
 	for name, nodes := range pools {
 		if owned := s.Nodes(name); owned > nodes {
 			p.Invalid(teams, owned, "nodes of the pool %s belong to teams, but it has %d for queues; write a smaller number in nodes of a team", name, nodes)
 		}
 	}
-	priorities := path.Child("priorities")
-	input.UniqueField(p, priorities, "name", s.Priorities, func(p QueuePriority) string { return p.Name }, "is already used by priorities[%d]; give each priority its own name")
 }
 
 func (t Team) checkNodes(p *input.Problems, path *field.Path, pools map[string]int) {

@@ -30,7 +30,7 @@ func TestQueuesRefused(t *testing.T) {
 		{"another engine", inQueue.And(edits{"persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].queue", []string{"requires engine: jobset"}},
 		{"unknown priority", inQueue.And(edits{"persia:jobs[0].priority": "urgent"}), "persia:jobs[0].priority", []string{"must be the name of a priority in persia:queue.priorities"}},
 		{"priority alone", edits{"persia:jobs[0].priority": "urgent"}, "persia:jobs[0].priority", []string{"applies only to a job in a queue"}},
-		{"same team twice", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "ranking"}}}), "persia:queue.teams[1].name", []string{"already used by teams[0]"}},
+		{"same team twice", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "ranking"}}}), "persia:queue.teams[1].name", []string{"already used by persia:queue.teams[0]"}},
 		{"name", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "Ads"}}}), "persia:queue.teams[1].name", []string{"lower case"}},
 		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; write one of loaders, ps or training"}},
 		{"negative nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"ps": -1})}), "persia:queue.teams[0].nodes[ps]", []string{"must not be negative"}},

@@ -44,7 +44,7 @@ func TestCheckSecrets(t *testing.T) {
 		"environment of a role":   {file: "persia:jobs: [{name: a, nnWorker: {env: [{name: A, value: {secure: hidden}}]}}]", want: []string{"persia:jobs[0].nnWorker.env[0].value: " + exposed}},
 		"any text":                {file: "persia:cluster: {name: {secure: hidden}}", want: []string{"persia:cluster.name: " + exposed, "without --secret"}},
 		"unknown field":           {file: "persia:cluster: {nema: {secure: hidden}}", want: []string{"persia:cluster.nema: " + exposed}},
-		"label":                   {file: "persia:nodePools: [{labels: {a: {secure: hidden}}}]", want: []string{"persia:nodePools[0].labels[a]: " + exposed}},
+		"label":                   {file: "persia:nodePools: [{labels: {a: {secure: hidden}}}]", want: []string{"persia:nodePools[0].labels.a: " + exposed}},
 		"text of a key":           {file: "persia:project: {secure: hidden}", want: []string{"persia:project: " + exposed}},
 		"whole key of PEDL":       {file: `persia:pedl: {secure: '{"registry": {"password": "hidden"}}'}`},
 		"whole key of jobs":       {file: `persia:jobs: {secure: '[{"name": "hidden"}]'}`, want: []string{"persia:jobs: " + exposed}},

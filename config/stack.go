@@ -229,7 +229,7 @@ func (s *Stack) check(p *input.Problems) {
 	if s.Cluster.Existing != nil {
 		s.checkExistingCluster(p)
 	} else {
-		input.Project(p, field.NewPath(projectKey), s.Project)
+		input.Form(p, field.NewPath(projectKey), "project", s.Project)
 		s.Cluster.check(p, field.NewPath(clusterKey), s.addresses())
 		s.checkSystemPool(p)
 	}
@@ -291,8 +291,7 @@ func CheckSecrets(source Source, files fs.FS) error {
 			continue
 		}
 		path, into := field.NewPath(k.name), reflect.TypeOf(k.into(&Stack{})).Elem()
-		found := input.FindSecrets(path, input.ParseJSON(text), written[k.name], into)
-		found.Report(p, path, source.IsConfigSecret(k.name))
+		input.CheckSecrets(p, path, input.ParseJSON(text), written[k.name], into, source.IsConfigSecret(k.name))
 	}
 	return p.Err()
 }

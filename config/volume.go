@@ -106,15 +106,9 @@ func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stac
 		volume.check(p, path.Index(i), stack)
 		volume.checkNodes(p, path.Index(i), users(volume.Name))
 	}
-	for name, value := range map[string]func(v Volume) string{
-		"name":  func(v Volume) string { return v.Name },
-		"claim": func(v Volume) string { return v.Claim },
-	} {
-		input.UniqueField(p, path, name, volumes, value, "is already used by "+path.String()+"[%d]; give each volume its own "+name)
-	}
-	input.Unique(volumes, func(v Volume) string { return v.Identity() }, func(i, first int, identity string) {
-		p.Duplicate(path.Index(i), identity, "is already the storage of %s; mount that volume in both places", path.Index(first))
-	})
+	input.Unique(p, path, "name", input.Words(volumes, func(v Volume) string { return v.Name }))
+	input.Unique(p, path, "claim", input.Words(volumes, func(v Volume) string { return v.Claim }))
+	input.Unique(p, path, "", input.Words(volumes, func(v Volume) string { return v.Identity() }))
 }
 
 func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
@@ -134,10 +128,31 @@ func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
 		p.Invalid(options, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
 	} else {
 		for i, option := range v.MountOptions {
-			input.MountOption(p, options.Index(i), option, v.MountedBySidecar())
+			checkMountOption(p, options.Index(i), option, v.MountedBySidecar())
 		}
 	}
 }
+
+// checkMountOption refuses an element of mountOptions that is not one option, which no driver reads.
+func checkMountOption(p *input.Problems, path *field.Path, option string, bucket bool) {
+	name, _, _ := strings.Cut(option, "=")
+	several := bucket && strings.Contains(option, ",") && !strings.Contains(name, "regex")
+	if several || strings.HasPrefix(option, "-") || strings.ContainsAny(option, " \t") {
+		var options []string
+		for text := range strings.SplitSeq(option, ",") {
+			text = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(text), "-o "), "- ")
+			options = append(options, strings.Join(strings.Fields(text), "="))
+		}
+		p.Invalid(path, option, "is not one option, and no pod that mounts the volume would start; write each option as an element of its own: %s", strings.Join(options, ", "))
+		return
+	}
+	if bucket && strings.HasPrefix(option, fileCacheOption+"-") {
+		p.Warn(path, "%s may fill the disk of the node, and Kubernetes then evicts pods; write a limit, like %s10240, which the capacity plan counts", option, fileCacheOption)
+	}
+}
+
+// fileCacheOption begins the option that turns the file cache of a bucket on.
+const fileCacheOption = "file-cache:max-size-mb:"
 
 // checkSource checks that a volume has exactly one source, which must be valid. The path is of the
 // volume.
@@ -324,7 +339,7 @@ func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
 // fileCacheBytes returns the limit of the file cache of a bucket, which is on the disk of the node.
 func (v *Volume) fileCacheBytes() int64 {
 	for _, option := range v.MountOptions {
-		if limit, ok := strings.CutPrefix(option, input.FileCacheOption); ok {
+		if limit, ok := strings.CutPrefix(option, fileCacheOption); ok {
 			mebibytes, _ := strconv.ParseInt(limit, 10, 64)
 			return max(0, mebibytes) << 20
 		}

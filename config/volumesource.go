@@ -5,7 +5,6 @@ import (
 	"net"
 	"path/filepath"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -108,7 +107,7 @@ func (s *Sources) Source() VolumeSource {
 type Creation struct {
 	// KMSKey is the Cloud KMS key that encrypts the storage: in the location of a bucket, in the region of the
 	// cluster, or, for a disk, also global. Only a bucket's can change later. Default: Google's own.
-	KMSKey string `json:"kmsKey,omitempty"`
+	KMSKey string `json:"kmsKey,omitempty" form:"kmsKey"`
 	// DeleteWithStack is the name of the storage, to have `pulumi destroy` delete it with all
 	// checkpoints. Default: it is kept.
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
@@ -130,13 +129,11 @@ func (s *Sources) Creation() *Creation {
 
 // check checks the settings of storage with a name, and reports whether the stack can create storage. It
 // requires DeleteWithStack to name the storage, so that a setting copied to another volume deletes nothing.
-// User, a Google Cloud service, accepts keys from some locations.
-func (c Creation) check(p *input.Problems, path *field.Path, stack *Stack, name, user string, locations ...string) bool {
+func (c Creation) check(p *input.Problems, path *field.Path, stack *Stack, name string) bool {
 	if stack.existing() {
 		p.Forbidden(path, "on an existing cluster, the stack creates nothing in Google Cloud; create the storage yourself, and remove create")
 		return false
 	}
-	input.KMSKey(p, path.Child("kmsKey"), c.KMSKey, user, stack.Cluster.Region, locations...)
 	if c.DeleteWithStack != "" && c.DeleteWithStack != name {
 		p.Invalid(path.Child("deleteWithStack"), c.DeleteWithStack, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
 	}
@@ -186,7 +183,7 @@ func (n *NFS) String() string { return "nfs://" + n.Server + n.Path }
 
 func (n *NFS) check(p *input.Problems, path *field.Path, _ *Stack) {
 	if n.Path != "/" {
-		input.Directory(p, path.Child("path"), n.Path)
+		input.Form(p, path.Child("path"), "directory", n.Path)
 	}
 }
 
@@ -195,15 +192,12 @@ type ISCSI struct {
 	// TargetPortal is the address of the portal. Add the port unless it is 3260.
 	TargetPortal string `json:"targetPortal"`
 	// IQN is the name of the target, like iqn.2001-04.com.example:checkpoints.
-	IQN string `json:"iqn"`
+	IQN string `json:"iqn" form:"iqn"`
 	// LUN is the logical unit number of the device on the target.
 	LUN int `json:"lun" min:"0" max:"255"`
 	// FSType is the file system.
 	FSType string `json:"fsType,omitempty" default:"ext4"`
 }
-
-// iqnForm matches the names of targets that Kubernetes accepts (RFC 3720, 3.2.6.3).
-var iqnForm = regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`)
 
 // Portal returns the host and the port of the portal.
 func (s *ISCSI) Portal() (host, port string) {
@@ -221,14 +215,8 @@ func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Stack) {
 	if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
 		p.Invalid(portal, s.TargetPortal, "must have a port from 1 to 65535; omit it for 3260")
 	}
-	input.Host(p, portal, host)
+	input.Form(p, portal, "host", host)
 	input.OneOf(p, path.Child("fsType"), s.FSType, gcp.FileSystems...)
-	switch {
-	case s.IQN == "":
-		p.Required(path.Child("iqn"), "write the name of the target, like iqn.2001-04.com.example:checkpoints")
-	case !iqnForm.MatchString(s.IQN):
-		p.Invalid(path.Child("iqn"), s.IQN, "must be the name of a target, like iqn.2001-04.com.example:checkpoints")
-	}
 }
 
 // checkUsers refuses nodes without an iSCSI initiator.
@@ -255,10 +243,6 @@ type CSI struct {
 func (c *CSI) String() string { return c.Driver + " " + c.VolumeHandle }
 
 func (c *CSI) check(p *input.Problems, path *field.Path, _ *Stack) {
-	input.CSIDriver(p, path.Child("driver"), c.Driver)
-	if c.VolumeHandle == "" {
-		p.Required(path.Child("volumeHandle"), "write the name that the driver gives the volume")
-	}
 	for name, kind := range sourceKinds {
 		if c.Driver != "" && c.Driver == kind.driver {
 			p.Invalid(path.Child("driver"), c.Driver, "is the driver of a source with its own rules; write %s", name)

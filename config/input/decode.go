@@ -15,7 +15,6 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -108,15 +107,20 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		in, at := object[name], path.Child(name)
 		f, ok := fields[name]
-		switch {
-		case !ok && d.Absent[index.ReplaceAllString(at.String(), "[]")] != "":
-			d.Unreadable(at, "%s", d.Absent[index.ReplaceAllString(at.String(), "[]")])
-		case !ok:
-			d.Unreadable(at, "%s", unknownField(name, out.Type()))
-		case f.positive && isZero(in):
-			d.wrong(at, in, out.FieldByIndex(f.index), "must be at least 1; omit it for the default")
-		default:
+		if ok {
 			d.decode(at, in, out.FieldByIndex(f.index))
+			continue
+		}
+		if instead := d.Absent[index.ReplaceAllString(at.String(), "[]")]; instead != "" {
+			d.Unreadable(at, "%s", instead)
+			continue
+		}
+		names := slices.Sorted(maps.Keys(fields))
+		if near := Nearest(name, names); len(near) > 0 {
+			d.misspelt(path, slices.DeleteFunc(slices.Clone(near), func(name string) bool { return object[name] != nil }))
+			d.Unreadable(at, "unknown field; did you mean %s?", Or(near))
+		} else {
+			d.Unreadable(at, "unknown field; the fields here are %s", strings.Join(names, ", "))
 		}
 	}
 }
@@ -199,7 +203,7 @@ func (d decoder) wrong(path *field.Path, in any, out reflect.Value, detail strin
 	case []any:
 		in, detail = field.OmitValueType{}, detail+" (it is a list)"
 	}
-	if holdsSecret(out.Type()) {
+	if len(secretFields(out.Type())) > 0 {
 		in = field.OmitValueType{}
 	}
 	d.Undecodable(path, in, "%s", detail)
@@ -214,25 +218,6 @@ func expect[T any](d decoder, path *field.Path, in any, out reflect.Value, want 
 	return value, ok
 }
 
-// isZero reports whether a value is the number 0.
-func isZero(in any) bool {
-	n, ok := in.(json.Number)
-	if !ok {
-		return false
-	}
-	i, err := n.Int64()
-	return err == nil && i == 0
-}
-
-// unknownField suggests fields for a name that an object does not have.
-func unknownField(name string, object reflect.Type) string {
-	names := slices.Sorted(maps.Keys(fieldsOf(object)))
-	if near := Nearest(name, names); len(near) > 0 {
-		return "unknown field; did you mean " + Or(near) + "?"
-	}
-	return "unknown field; the fields here are " + strings.Join(names, ", ")
-}
-
 // structField is a field of a struct.
 type structField struct {
 	name     string
@@ -243,7 +228,8 @@ type structField struct {
 	bounded     bool
 	least, most int64
 	form        string
-	unique      bool
+	// unique is the field of which no two elements of a list have the same value, or "true" for the elements.
+	unique string
 	// fallback is the default, or "".
 	fallback string
 	enum     []string
@@ -275,7 +261,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 			least:    bound(f.Tag.Get("min"), math.MinInt64),
 			most:     bound(f.Tag.Get("max"), math.MaxInt64),
 			form:     f.Tag.Get("form"),
-			unique:   f.Tag.Get("unique") != "",
+			unique:   f.Tag.Get("unique"),
 			fallback: fallback,
 			enum:     split(f.Tag.Get("enum")),
 		}
@@ -331,43 +317,21 @@ func fillIn(out reflect.Value) {
 	}
 }
 
-// set parses a text into a value.
+// set decodes the text of a default into a value.
 func set(value reflect.Value, text string) error {
-	if quantity, ok := value.Addr().Interface().(*resource.Quantity); ok {
-		parsed, err := ParseQuantity(text)
-		*quantity = parsed
-		return err
-	}
-	switch value.Kind() {
-	case reflect.Pointer:
-		value.Set(reflect.New(value.Type().Elem()))
-		return set(value.Elem(), text)
-	case reflect.Slice:
-		parts := split(text)
-		value.Set(reflect.MakeSlice(value.Type(), len(parts), len(parts)))
-		for i, part := range parts {
-			if err := set(value.Index(i), part); err != nil {
-				return err
-			}
+	var in any = text
+	if value.Kind() == reflect.Slice {
+		var list []any
+		for _, part := range split(text) {
+			list = append(list, part)
 		}
-	case reflect.String:
-		value.SetString(text)
-	case reflect.Bool:
-		b, err := strconv.ParseBool(text)
-		value.SetBool(b)
-		return err
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		n, err := strconv.ParseInt(text, 10, 64)
-		value.SetInt(n)
-		return err
-	case reflect.Float64:
-		n, err := strconv.ParseFloat(text, 64)
-		value.SetFloat(n)
-		return err
-	default:
-		return fmt.Errorf("a value of type %s has no defaults", value.Type())
+		in = list
+	} else if value.Kind() != reflect.String {
+		in = ParseJSON(text)
 	}
-	return nil
+	p := &Problems{}
+	decoder{p}.decode(field.NewPath("default"), in, value)
+	return p.Err()
 }
 
 // check reports each value that the tags of its field f refuse. The program fills in omitted values later,
@@ -382,12 +346,17 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 		for i := range value.Len() {
 			d.check(path.Index(i), value.Index(i), f)
 		}
-		if f != nil && f.unique {
-			Once(d.Problems, path, asStrings(value), "write each value once")
+		if f != nil && f.unique != "" {
+			d.unique(path, value, f.unique)
 		}
 	case reflect.Map:
 		if texts, ok := value.Interface().(map[string]string); ok && f != nil {
-			d.checkTexts(path, texts, f.form)
+			switch f.form {
+			case "labels":
+				Labels(d.Problems, path, texts)
+			case "annotations":
+				Annotations(d.Problems, path, texts)
+			}
 			return
 		}
 		for _, name := range value.MapKeys() {
@@ -398,16 +367,18 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 			d.check(path.Child(name), value.FieldByIndex(f.index), &f)
 		}
 	case reflect.String:
-		if f == nil || f.optional && value.String() == "" {
-			return
-		}
-		if f.enum != nil {
+		switch secret, isSecret := value.Interface().(Secret); {
+		case f == nil || f.optional && value.String() == "":
+		case isSecret:
+			Password(d.Problems, path, secret)
+		case f.enum != nil:
 			OneOf(d.Problems, path, value.String(), f.enum...)
+		default:
+			Form(d.Problems, path, f.form, value.String())
 		}
-		d.checkForm(path, value.String(), f.form)
 	case reflect.Int:
-		if f != nil && f.bounded && !(f.optional && value.IsZero()) {
-			d.bounds(path, value.Int(), *f)
+		if n := value.Int(); f != nil && (f.bounded && (n != 0 || !f.optional) || f.positive && n == 0 && d.Given(path)) {
+			d.bounds(path, n, *f)
 		}
 	}
 }
@@ -428,47 +399,15 @@ func (d decoder) bounds(path *field.Path, n int64, f structField) {
 	}
 }
 
-// checkForm reports a value that does not have the form that its tag names. The generator of the schema
-// knows the forms quantity and bytes.
-func (d decoder) checkForm(path *field.Path, value, form string) {
-	p := d.Problems
-	switch form {
-	case "":
-	case "quantity":
-		if q, err := ParseQuantity(value); err != nil {
-			p.Invalid(path, value, "%s", err)
-		} else if q.Sign() <= 0 {
-			p.Invalid(path, value, "must be more than 0")
+// unique reports elements of a list that repeat, or elements with the same value of a field.
+func (d decoder) unique(path *field.Path, list reflect.Value, name string) {
+	values := make([]string, list.Len())
+	for i := range values {
+		if element := list.Index(i); name == "true" {
+			values[i] = element.String()
+		} else {
+			values[i] = element.FieldByIndex(fieldsOf(element.Type())[name].index).String()
 		}
-	case "bytes":
-		Bytes(p, path, value)
-	case "label":
-		p.Name(path, value, validation.IsDNS1123Label)
-	case "subdomain":
-		p.Name(path, value, validation.IsDNS1123Subdomain)
-	case "directory":
-		Directory(p, path, value)
-	case "host":
-		Host(p, path, value)
-	default:
-		panic("unknown form " + form)
 	}
-}
-
-// checkTexts is checkForm for texts by their names.
-func (d decoder) checkTexts(path *field.Path, texts map[string]string, form string) {
-	switch form {
-	case "labels":
-		Labels(d.Problems, path, texts)
-	case "annotations":
-		Annotations(d.Problems, path, texts)
-	}
-}
-
-func asStrings(list reflect.Value) []string {
-	texts := make([]string, list.Len())
-	for i := range texts {
-		texts[i] = list.Index(i).String()
-	}
-	return texts
+	Unique(d.Problems, path, strings.TrimPrefix(name, "true"), values)
 }

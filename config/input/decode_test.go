@@ -30,7 +30,7 @@ type inner struct {
 
 type outer struct {
 	embedded  `json:",inline"`
-	Name      string             `json:"name"`
+	Name      string             `json:"name,omitempty"`
 	Enabled   bool               `json:"enabled" default:"true"`
 	Memory    resource.Quantity  `json:"memory" default:"1Gi"`
 	Effect    corev1.TaintEffect `json:"effect,omitempty" enum:"NoSchedule,NoExecute"`
@@ -131,6 +131,7 @@ func TestProblems(t *testing.T) {
 		"null in a list":          {`{"parts": ["POD", null]}`, `persia:key.parts[1]: Required value: it is null; write a value, or remove it`},
 		"null by name":            {`{"byName": {"b": null}}`, `persia:key.byName[b]: Required value: it is null; write a value, or remove it`},
 		"secret":                  {`{"password": 12345}`, `persia:key.password: Invalid value: must be a string; put it in quotes`},
+		"required secret":         {`{"certified": {}}`, `persia:key.certified.key: Required value: write it with pulumi config set --secret --path 'persia:key.certified.key'`},
 		"secret object":           {`{"certified": "12345"}`, `persia:key.certified: Invalid value: must be an object`},
 	} {
 		t.Run(name, func(t *testing.T) {

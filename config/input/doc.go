@@ -13,5 +13,5 @@
 //   - min:"1" and max:"9" are the bounds of an integer. Of an optional one, 0 means the default
 //     unless min is 0.
 //   - form names what a string or an object has to be, like a label or a host.
-//   - unique:"true" allows each element of a list once.
+//   - unique:"true" allows each element of a list once, and unique:"name" each name of its elements.
 package input

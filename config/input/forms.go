@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,62 +14,173 @@ import (
 	"persia/gcp"
 )
 
+// form says what a string has to be.
+type form struct {
+	missing string                // what to write instead of an empty string
+	wrong   func(string) []string // what is wrong with another string
+}
+
+// KMSKeyForm matches a Cloud KMS key, and its location.
+var KMSKeyForm = regexp.MustCompile(`^projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[a-zA-Z0-9_-]{1,63}/cryptoKeys/[a-zA-Z0-9_-]{1,63}$`)
+
 var (
-	regionForm  = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
-	zoneForm    = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])$`)
-	projectForm = regexp.MustCompile(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
-	keyForm     = regexp.MustCompile(`^projects/[^/]+/locations/([a-z0-9-]+)/keyRings/[a-zA-Z0-9_-]{1,63}/cryptoKeys/[a-zA-Z0-9_-]{1,63}$`)
+	regionForm = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+$`)
+	zoneForm   = regexp.MustCompile(`^[a-z]+-[a-z]+[0-9]+-([a-z]|ai[0-9]+[a-z])$`)
 )
 
-// Project checks the ID of a Google Cloud project.
-func Project(p *Problems, at *field.Path, id string) {
+// forms are the values of the tag form. The generator of the schema knows the forms quantity and bytes.
+var forms = map[string]form{
+	"":          {"write it", func(string) []string { return nil }},
+	"name":      {"write a name", validation.IsDNS1035Label},
+	"label":     {"write a name", validation.IsDNS1123Label},
+	"subdomain": {"write a name", validation.IsDNS1123Subdomain},
+	"time":      {"write a time like 2026-12-01T00:00:00Z", instant},
+	"quantity":  {"write a quantity like 500m", quantity},
+	"bytes":     {"write a quantity like 10Gi", amountOfBytes},
+	"directory": {"write an absolute path, like /checkpoints", directory},
+	"file":      {"write the absolute path of the file in the containers, like /workspace/config.yml", file},
+	"below":     {"write a path", below},
+	"address":   {"write an address like 10.0.0.2", address},
+	"host":      {"write the server's address or name, like 10.0.0.2", host},
+	"region":    {"write a region, like us-central1", region},
+	"location":  {"write the zone or region of the instance, as `gcloud filestore instances list` shows it", location},
+	"project": {"write the id of the Google Cloud project, like my-project-123", matches(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`,
+		"must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")},
+	"kmsKey": {"write a key", matches(KMSKeyForm.String(),
+		"must be a Cloud KMS key without a version, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` lists yours")},
+	"iqn": {"write the name of the target, like iqn.2001-04.com.example:checkpoints", matches(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`, // RFC 3720, 3.2.6.3
+		"must be the name of a target, like iqn.2001-04.com.example:checkpoints")},
+}
+
+// Form reports a string that is empty or does not have a form.
+func Form(p *Problems, at *field.Path, name, text string) {
+	form, known := forms[name]
 	switch {
-	case id == "":
-		p.Required(at, "write the id of the Google Cloud project, like my-project-123")
-	case !projectForm.MatchString(id):
-		p.Invalid(at, id, "must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")
+	case !known:
+		panic("unknown form " + name) // a mistake in a tag
+	case text == "":
+		p.Required(at, "%s", form.missing)
+	default:
+		p.InvalidFor(at, text, form.wrong(text))
 	}
 }
 
-// Region checks the name of a Google Cloud region.
-func Region(p *Problems, at *field.Path, region string) {
-	switch {
-	case region == "":
-		p.Required(at, "write a region, like us-central1")
-	case zoneForm.MatchString(region):
-		p.Invalid(at, region, "is a zone; write the region, %s, and the zone in zones", gcp.RegionOf(region))
-	case !regionForm.MatchString(region):
-		p.Invalid(at, region, "must be a region, like us-central1")
+// matches returns a check that refuses what a regular expression does not match.
+func matches(expression, message string) func(string) []string {
+	form := regexp.MustCompile(expression)
+	return func(text string) []string {
+		if form.MatchString(text) {
+			return nil
+		}
+		return []string{message}
 	}
 }
 
-// Zones checks the zones of a region, which must differ.
+func quantity(text string) []string {
+	switch q, err := ParseQuantity(text); {
+	case err != nil:
+		return []string{err.Error()}
+	case q.Sign() <= 0:
+		return []string{"must be more than 0"}
+	}
+	return nil
+}
+
+func amountOfBytes(text string) []string {
+	switch q, err := ParseQuantity(text); {
+	case err != nil:
+		return []string{err.Error()}
+	case q.CmpInt64(1<<20) < 0 || q.CmpInt64(1<<60) > 0:
+		return []string{"must be from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi"}
+	}
+	return nil
+}
+
+// instant checks a time in UTC and whole seconds, as GKE returns it. With any other form, every preview would show a
+// change.
+func instant(text string) []string {
+	t, err := time.Parse(time.RFC3339, text)
+	switch utc := t.UTC().Format(time.RFC3339); {
+	case err != nil:
+		return []string{"must be a time like 2026-12-01T00:00:00Z"}
+	case text != utc:
+		return []string{"must be in UTC and in whole seconds; write " + utc}
+	}
+	return nil
+}
+
+// directory checks the absolute, clean path of a directory other than the root.
+func directory(text string) []string {
+	switch {
+	case !path.IsAbs(text):
+		return []string{"must be absolute; write " + path.Join("/", text)}
+	case path.Clean(text) != text:
+		return []string{"must be a path without ., .., repeated slashes, or a trailing slash; write " + path.Clean(text)}
+	case text == "/":
+		return []string{"must be a directory below the root, like /checkpoints"}
+	case strings.Contains(text, ":"):
+		return []string{"must not contain a colon; rename the directory"}
+	}
+	return nil
+}
+
+func file(text string) []string {
+	if path.IsAbs(text) {
+		return nil
+	}
+	return []string{"must be the absolute path of the file in the containers, like " + path.Join("/workspace", text)}
+}
+
+// below checks a path below the root of a volume.
+func below(text string) []string {
+	if path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
+		return []string{"must be a path below the volume's root, without a leading / and without .."}
+	}
+	return nil
+}
+
+func address(text string) []string {
+	if net.ParseIP(text) == nil {
+		return []string{"must be an address like 10.0.0.2"}
+	}
+	return nil
+}
+
+func host(text string) []string {
+	if net.ParseIP(text) == nil && len(validation.IsDNS1123Subdomain(text)) > 0 {
+		return []string{"must be an address like 10.0.0.2, or a name like nfs.example.com"}
+	}
+	return nil
+}
+
+func region(text string) []string {
+	switch {
+	case zoneForm.MatchString(text):
+		return []string{"is a zone; write the region, " + gcp.RegionOf(text) + ", and the zone in zones"}
+	case !IsRegion(text):
+		return []string{"must be a region, like us-central1"}
+	}
+	return nil
+}
+
+func location(text string) []string {
+	if !IsRegion(text) && !zoneForm.MatchString(text) {
+		return []string{"must be a zone, like us-central1-a, or a region, like us-central1"}
+	}
+	return nil
+}
+
+// IsRegion reports whether a text has the form of a region.
+func IsRegion(text string) bool { return regionForm.MatchString(text) }
+
+// Zones checks the zones of a region, unless it is invalid.
 func Zones(p *Problems, at *field.Path, region string, zones []string) {
 	for i, zone := range zones {
-		Zone(p, at.Index(i), region, zone)
+		if IsRegion(region) && (!zoneForm.MatchString(zone) || gcp.RegionOf(zone) != region) {
+			p.Invalid(at.Index(i), zone, "must be a zone of the region %s, like %s-a", region, region)
+		}
 	}
-	Once(p, at, zones, "write each zone once")
-}
-
-// Zone checks that a zone is in a region, unless the region is invalid.
-func Zone(p *Problems, at *field.Path, region, zone string) {
-	if IsRegion(region) && (!zoneForm.MatchString(zone) || gcp.RegionOf(zone) != region) {
-		p.Invalid(at, zone, "must be a zone of the region %s, like %s-a", region, region)
-	}
-}
-
-// KMSKey checks an optional Cloud KMS key, and that it is in one of the locations from which
-// user, a Google Cloud service, accepts keys. It skips the location if the region of the
-// cluster is invalid.
-func KMSKey(p *Problems, at *field.Path, key, user, region string, locations ...string) {
-	form := keyForm.FindStringSubmatch(key)
-	switch {
-	case key == "":
-	case form == nil:
-		p.Invalid(at, key, "must be a Cloud KMS key without a version, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` lists yours")
-	case regionForm.MatchString(region) && !slices.Contains(locations, form[1]):
-		p.Invalid(at, key, "must be in the location %s, because %s accepts keys only from there; write a key in that location", Or(locations), user)
-	}
+	Unique(p, at, "", zones)
 }
 
 // Labels checks Kubernetes labels.
@@ -85,88 +197,3 @@ func Annotations(p *Problems, at *field.Path, annotations map[string]string) {
 		p.InvalidFor(at.Key(key), key, validation.IsQualifiedName(strings.ToLower(key)))
 	}
 }
-
-// CSIDriver checks the name of a CSI driver, which has at most 63 characters
-// (validateCSIDriverName in kubernetes/kubernetes).
-func CSIDriver(p *Problems, at *field.Path, name string) {
-	p.Name(at, name, validation.IsDNS1123Subdomain)
-	if most := validation.DNS1123LabelMaxLength; len(name) > most {
-		p.Invalid(at, name, "has %d characters and must have at most %d; write the name of an installed driver, as `kubectl get csidrivers` lists it", len(name), most)
-	}
-}
-
-// IsRegion reports whether a text has the form of a region.
-func IsRegion(text string) bool { return regionForm.MatchString(text) }
-
-// Location checks that a text has the form of a zone or a region.
-func Location(p *Problems, at *field.Path, location string) {
-	if !regionForm.MatchString(location) && !zoneForm.MatchString(location) {
-		p.Invalid(at, location, "must be a zone, like us-central1-a, or a region, like us-central1")
-	}
-}
-
-// Bytes checks an amount of memory or storage.
-func Bytes(p *Problems, at *field.Path, amount string) {
-	switch q, err := ParseQuantity(amount); {
-	case amount == "":
-		p.Required(at, "write a quantity like 10Gi")
-	case err != nil:
-		p.Invalid(at, amount, "%s", err)
-	case q.CmpInt64(1<<20) < 0 || q.CmpInt64(1<<60) > 0:
-		p.Invalid(at, amount, "must be from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi")
-	}
-}
-
-// SubPath checks an optional path below the root of a volume.
-func SubPath(p *Problems, at *field.Path, below string) {
-	if path.IsAbs(below) || slices.Contains(strings.Split(below, "/"), "..") {
-		p.Invalid(at, below, "must be a path below the volume's root, without a leading / and without ..")
-	}
-}
-
-// Host checks an address or a host name.
-func Host(p *Problems, at *field.Path, host string) {
-	switch {
-	case host == "":
-		p.Required(at, "write the server's address or name, like 10.0.0.2")
-	case net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0:
-		p.Invalid(at, host, "must be an address like 10.0.0.2, or a name like nfs.example.com")
-	}
-}
-
-// Directory checks the absolute, clean path of a directory other than the root.
-func Directory(p *Problems, at *field.Path, directory string) {
-	switch {
-	case directory == "":
-		p.Required(at, "write an absolute path, like /checkpoints")
-	case !path.IsAbs(directory):
-		p.Invalid(at, directory, "must be absolute; write %s", path.Join("/", directory))
-	case path.Clean(directory) != directory:
-		p.Invalid(at, directory, "must be a path without ., .., repeated slashes, or a trailing slash; write %s", path.Clean(directory))
-	case directory == "/":
-		p.Invalid(at, directory, "must be a directory below the root, like /checkpoints")
-	case strings.Contains(directory, ":"):
-		p.Invalid(at, directory, "must not contain a colon; rename the directory")
-	}
-}
-
-// MountOption refuses an element of mountOptions that is not one option, which no driver reads.
-func MountOption(p *Problems, path *field.Path, option string, bucket bool) {
-	name, _, _ := strings.Cut(option, "=")
-	several := bucket && strings.Contains(option, ",") && !strings.Contains(name, "regex")
-	if several || strings.HasPrefix(option, "-") || strings.ContainsAny(option, " \t") {
-		var options []string
-		for text := range strings.SplitSeq(option, ",") {
-			text = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(text), "-o "), "- ")
-			options = append(options, strings.Join(strings.Fields(text), "="))
-		}
-		p.Invalid(path, option, "is not one option, and no pod that mounts the volume would start; write each option as an element of its own: %s", strings.Join(options, ", "))
-		return
-	}
-	if bucket && strings.HasPrefix(option, FileCacheOption+"-") {
-		p.Warn(path, "%s may fill the disk of the node, and Kubernetes then evicts pods; write a limit, like %s10240, which the capacity plan counts", option, FileCacheOption)
-	}
-}
-
-// FileCacheOption begins the option that turns the file cache of a bucket on.
-const FileCacheOption = "file-cache:max-size-mb:"

@@ -236,12 +236,12 @@ var manifestVersions = map[string]string{persiaJob: "persia.com/v1", natsCluster
 
 // document is a Kubernetes object of a manifest.
 type document struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind,omitempty"`
 	Metadata   struct {
-		Name string `json:"name"`
+		Name string `json:"name,omitempty"`
 		// Namespace is ignored, but allowed: the stack determines where its jobs run.
-		Namespace string `json:"namespace"`
+		Namespace string `json:"namespace,omitempty"`
 	} `json:"metadata"`
 	Spec map[string]any `json:"spec"`
 

@@ -265,7 +265,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"mode that is a text", "defaultMode: 288", `defaultMode: "0440"`, job + ".spec.volumes[1].configMap.defaultMode", []string{`"0440"`, "an integer"}},
 		{"mode that is too large", "defaultMode: 288", "defaultMode: 99999999999", job + ".spec.volumes[1].configMap.defaultMode", []string{"99999999999", "an integer"}},
 		{"relative hostPath", "path: /nfs/general/data/", "path: nfs", job + ".spec.volumes[0].hostPath.path", []string{`"nfs"`, "write /nfs"}},
-		{"volume name twice", "- name: settings\n      configMap", "- name: data\n      configMap", job + ".spec.volumes[1].name", []string{"data", "is already used by volumes[0]"}},
+		{"volume name twice", "- name: settings\n      configMap", "- name: data\n      configMap", job + ".spec.volumes[1].name", []string{"data", "is already used by " + job + ".spec.volumes[0]"}},
 		{"volume name of the program's", "- name: settings\n      configMap", "- name: launch\n      configMap", job + ".spec.volumes[1].name", []string{"launch", "another name"}},
 		{"mount of no volume", "{name: settings, mountPath: /settings, subPath: a.yml}", "{name: setting, mountPath: /settings}", job + ".spec.nnWorker.volumeMounts[1].name", []string{`"setting"`, "data or settings"}},
 		{"mount without a path", "mountPath: /settings, ", "", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"Required", "absolute path"}},

@@ -20,6 +20,7 @@ type Problems struct {
 
 	found     field.ErrorList
 	undecoded []string // paths, as written, of values that could not be decoded
+	typos     []string // paths, as written, of objects with a misspelt field
 	warnings  []string
 	first     []string
 	written   map[string]string
@@ -87,6 +88,15 @@ func (p *Problems) Warnings() []string { return p.warnings }
 // FirstWarnings returns the warnings of [Problems.WarnFirst].
 func (p *Problems) FirstWarnings() []string { return p.first }
 
+// misspelt records an object with a misspelt field, and the fields that the user may have meant. It suppresses the
+// problems of these, and of required fields of the object.
+func (p *Problems) misspelt(object *field.Path, meant []string) {
+	p.typos = append(p.typos, p.PathOf(object))
+	for _, name := range meant {
+		p.undecoded = append(p.undecoded, p.PathOf(object.Child(name)))
+	}
+}
+
 func (p *Problems) undecodable(err *field.Error) {
 	err.Field = p.pathOf(err.Field)
 	p.found = append(p.found, err)
@@ -121,6 +131,17 @@ func (p *Problems) add(err *field.Error) {
 	err.Field = p.pathOf(err.Field)
 	for _, outer := range p.undecoded {
 		if within(err.Field, outer) {
+			return
+		}
+	}
+	for i, found := range p.found {
+		if err.Type == field.ErrorTypeRequired && found.Type == err.Type && found.Field == err.Field {
+			p.found[i] = err // the decoder's remedy is the same for all fields
+			return
+		}
+	}
+	for _, object := range p.typos {
+		if name, inside := strings.CutPrefix(err.Field, object+"."); inside && err.Type == field.ErrorTypeRequired && !strings.ContainsAny(name, ".[") {
 			return
 		}
 	}

@@ -104,39 +104,26 @@ func TestNearest(t *testing.T) {
 
 func TestForms(t *testing.T) {
 	const key = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
-	path := field.NewPath("persia:key")
-	for name, test := range map[string]struct {
-		check func(p *Problems)
-		want  string
-	}{
-		"region":                  {func(p *Problems) { Region(p, path, "us-central1") }, ""},
-		"no region":               {func(p *Problems) { Region(p, path, "") }, "write a region"},
-		"zone for a region":       {func(p *Problems) { Region(p, path, "us-central1-a") }, `"us-central1-a": is a zone; write the region, us-central1`},
-		"misspelt region":         {func(p *Problems) { Region(p, path, "central") }, "must be a region"},
-		"zones":                   {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-b"}) }, ""},
-		"zone of another region":  {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-east1-b"}) }, `persia:key[0]: Invalid value: "us-east1-b"`},
-		"zone twice":              {func(p *Problems) { Zones(p, path, "us-central1", []string{"us-central1-a", "us-central1-a"}) }, "persia:key[1]: Duplicate value"},
-		"no key":                  {func(p *Problems) { KMSKey(p, path, "", "GKE", "us-central1", "us-central1") }, ""},
-		"key":                     {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-central1", "us-central1") }, ""},
-		"key of another location": {func(p *Problems) { KMSKey(p, path, key, "GKE", "us-east1", "us-east1", "global") }, "must be in the location us-east1 or global, because GKE"},
-		"version of a key":        {func(p *Problems) { KMSKey(p, path, key+"/cryptoKeyVersions/3", "GKE", "us-central1") }, "without a version"},
-		"key of a label":          {func(p *Problems) { Labels(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
-		"value of a label":        {func(p *Problems) { Labels(p, path, map[string]string{"a": "b c"}) }, `persia:key[a]: Invalid value: "b c"`},
-		"annotations":             {func(p *Problems) { Annotations(p, path, map[string]string{"A.io/B": "c d"}) }, ""},
-		"key of an annotation":    {func(p *Problems) { Annotations(p, path, map[string]string{"a b": "c"}) }, `persia:key[a b]: Invalid value: "a b"`},
-		"host":                    {func(p *Problems) { Host(p, path, "10.0.0.2"); Host(p, path, "a.example") }, ""},
-		"no host":                 {func(p *Problems) { Host(p, path, "") }, "write the server's address"},
-		"host with a space":       {func(p *Problems) { Host(p, path, "a b") }, `"a b": must be an address`},
-		"directory":               {func(p *Problems) { Directory(p, path, "/a/b") }, ""},
-		"no directory":            {func(p *Problems) { Directory(p, path, "") }, "write an absolute path"},
-		"relative directory":      {func(p *Problems) { Directory(p, path, "a") }, `"a": must be absolute; write /a`},
-		"directory with a dot":    {func(p *Problems) { Directory(p, path, "/a/./b") }, "write /a/b"},
-		"root":                    {func(p *Problems) { Directory(p, path, "/") }, "below the root"},
-		"directory with a colon":  {func(p *Problems) { Directory(p, path, "/a:b") }, "colon"},
+	for name, test := range map[string]struct{ form, text, want string }{
+		"region":                 {"region", "us-central1", ""},
+		"no region":              {"region", "", "write a region"},
+		"zone for a region":      {"region", "us-central1-a", `"us-central1-a": is a zone; write the region, us-central1`},
+		"misspelt region":        {"region", "central", "must be a region"},
+		"key":                    {"kmsKey", key, ""},
+		"version of a key":       {"kmsKey", key + "/cryptoKeyVersions/3", "without a version"},
+		"host":                   {"host", "a.example", ""},
+		"address of a host":      {"host", "10.0.0.2", ""},
+		"host with a space":      {"host", "a b", `"a b": must be an address`},
+		"directory":              {"directory", "/a/b", ""},
+		"no directory":           {"directory", "", "write an absolute path"},
+		"relative directory":     {"directory", "a", `"a": must be absolute; write /a`},
+		"directory with a dot":   {"directory", "/a/./b", "write /a/b"},
+		"root":                   {"directory", "/", "below the root"},
+		"directory with a colon": {"directory", "/a:b", "colon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p Problems
-			test.check(&p)
+			Form(&p, field.NewPath("persia:key"), test.form, test.text)
 			if test.want == "" {
 				assert.NoError(t, p.Err())
 				return

@@ -1,10 +1,11 @@
 package input
 
 import (
-	"maps"
 	"reflect"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -19,135 +20,98 @@ func (Secret) String() string { return "[secret]" }
 // GoString hides the secret from %#v.
 func (Secret) GoString() string { return "[secret]" }
 
-// holdsSecret reports whether a type is or contains Secret.
-func holdsSecret(t reflect.Type) bool { return holdsSecretWithin(t, nil) }
-
-func holdsSecretWithin(t reflect.Type, outer []reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return holdsSecretWithin(t.Elem(), outer)
-	case reflect.Struct:
-		if slices.Contains(outer, t) {
-			return false
-		}
-		for i := range t.NumField() {
-			if holdsSecretWithin(t.Field(i).Type, append(outer, t)) {
-				return true
-			}
-		}
-	}
-	return t == reflect.TypeFor[Secret]()
-}
-
-// FoundSecrets lists the paths of secrets in a tree.
-type FoundSecrets struct {
-	// Plain are strings for a [Secret] that are unencrypted in the stack file.
-	Plain []*field.Path
-	// Sealed are the other strings for a [Secret].
-	Sealed []*field.Path
-	// Exposed are strings that are encrypted in the stack file, but whose field does not
-	// keep them secret.
-	Exposed []*field.Path
-}
-
-// FindSecrets finds the secrets in a tree that Pulumi returns, with the type into which it is
-// decoded. Written is the same value in the stack file, with {secure: …} for encrypted
-// strings. It differs from the tree if Pulumi reads another file, or more than one.
-func FindSecrets(path *field.Path, tree, written any, into reflect.Type) FoundSecrets {
-	var found FoundSecrets
-	found.walk(path, tree, written, into)
-	return found
-}
-
-func (f *FoundSecrets) walk(path *field.Path, tree, written any, into reflect.Type) {
-	for into != nil && into.Kind() == reflect.Pointer {
-		into = into.Elem()
-	}
-	secret := into == reflect.TypeFor[Secret]()
-	if isSealed(written) && !secret && (into == nil || !holdsSecret(into)) {
-		f.Exposed = append(f.Exposed, path)
-		return
-	}
-	switch tree := tree.(type) {
-	case map[string]any:
-		object, _ := written.(map[string]any)
-		for _, name := range slices.Sorted(maps.Keys(tree)) {
-			f.walk(childOf(path, into, name), tree[name], object[name], typeOf(into, name))
-		}
-	case []any:
-		list, _ := written.([]any)
-		var inner reflect.Type
-		if into != nil && into.Kind() == reflect.Slice {
-			inner = into.Elem()
-		}
-		for i, element := range tree {
-			var other any
-			if i < len(list) {
-				other = list[i]
-			}
-			f.walk(path.Index(i), element, other, inner)
-		}
-	case string:
-		switch {
-		case !secret || tree == "":
-		case written == tree:
-			f.Plain = append(f.Plain, path)
-		default:
-			f.Sealed = append(f.Sealed, path)
-		}
-	}
-}
-
-// isSealed reports whether a value in a stack file is encrypted.
-func isSealed(written any) bool {
-	object, _ := written.(map[string]any)
-	_, secure := object["secure"]
-	return secure && len(object) == 1
-}
-
-// typeOf returns the type of a field of an object, or nil if it is unknown.
-func typeOf(object reflect.Type, name string) reflect.Type {
+// Password reports a secret that is missing or has several lines.
+func Password(p *Problems, path *field.Path, secret Secret) {
 	switch {
-	case object == nil:
-	case object.Kind() == reflect.Map:
-		return object.Elem()
-	case object.Kind() == reflect.Struct:
-		if f, ok := fieldsOf(object)[name]; ok {
-			return object.FieldByIndex(f.index).Type
-		}
+	case secret == "":
+		p.Required(path, "write it with pulumi config set --secret --path '%s'", path)
+	case strings.ContainsFunc(string(secret), unicode.IsControl):
+		p.Invalid(path, field.OmitValueType{}, "must be a single line; set it again without the line break")
 	}
-	return nil
 }
 
-func childOf(path *field.Path, object reflect.Type, name string) *field.Path {
-	if object != nil && object.Kind() == reflect.Map {
-		return path.Key(name)
+// secretFields returns the names, from an object, of the fields that hold a [Secret]. No list holds one.
+func secretFields(t reflect.Type) [][]string {
+	switch {
+	case t == reflect.TypeFor[Secret]():
+		return [][]string{nil}
+	case t.Kind() == reflect.Pointer:
+		return secretFields(t.Elem())
+	case t.Kind() != reflect.Struct || strings.HasPrefix(t.PkgPath(), "k8s.io/"):
+		return nil
 	}
-	return path.Child(name)
+	var found [][]string
+	for name, f := range fieldsOf(t) {
+		for _, inner := range secretFields(t.FieldByIndex(f.index).Type) {
+			found = append(found, append([]string{name}, inner...))
+		}
+	}
+	return found
 }
 
 // envValue matches the path of an environment variable's value.
 var envValue = regexp.MustCompile(`\.env\[\d+\]\.value$`)
 
-// Report refuses secrets in the value of a key that are not Pulumi secrets, and Pulumi secrets
-// that would be exposed. isSecret is whether Pulumi treats anything in the value as a secret.
-func (f *FoundSecrets) Report(p *Problems, key *field.Path, isSecret bool) {
-	plain := f.Plain
-	if !isSecret {
-		plain = append(plain, f.Sealed...)
-	}
-	for _, path := range plain {
-		p.Forbidden(path, "is in plain text, so treat it as compromised; choose a new value, and set it with pulumi config set --secret --path '%s'", path)
+// CheckSecrets refuses secrets in the value of a key that are not Pulumi secrets, and Pulumi secrets in fields that do
+// not keep them secret. Tree is the value that Pulumi returns, into the type that it is decoded to, and isSecret whether
+// Pulumi treats anything in it as a secret. Written is the value in the stack file, with {secure: …} for encrypted
+// strings. It differs from the tree if Pulumi reads another file, or more than one.
+func CheckSecrets(p *Problems, key *field.Path, tree, written any, into reflect.Type, isSecret bool) {
+	found := false
+	var kept []string // the paths of secrets
+	for _, names := range secretFields(into) {
+		path := key
+		if len(names) > 0 {
+			path = child(key, names)
+		}
+		kept = append(kept, path.String())
+		text, _ := valueAt(tree, names).(string)
+		found = found || text != ""
+		if text != "" && (!isSecret || valueAt(written, names) == text) {
+			p.Forbidden(path, "is in plain text, so treat it as compromised; choose a new value, and set it with pulumi config set --secret --path '%s'", path)
+		}
 	}
 	const exposed = "is a Pulumi secret, which would be stored in plain text in the cluster and in Pulumi's state; "
-	for _, path := range f.Exposed {
-		if envValue.MatchString(path.String()) {
-			p.Forbidden(path, exposed+"put it in a Kubernetes Secret, and reference that in valueFrom.secretKeyRef")
+	for _, path := range encrypted(key, written) {
+		if slices.ContainsFunc(kept, func(secret string) bool { return within(secret, path.String()) }) {
 			continue
 		}
-		p.Forbidden(path, exposed+"set it without --secret, or remove it")
+		found = true
+		remedy := "set it without --secret, or remove it"
+		if envValue.MatchString(path.String()) {
+			remedy = "put it in a Kubernetes Secret, and reference that in valueFrom.secretKeyRef"
+		}
+		p.Forbidden(path, "%s", exposed+remedy)
 	}
-	if isSecret && len(f.Sealed)+len(f.Plain)+len(f.Exposed) == 0 {
+	if isSecret && !found {
 		p.Forbidden(key, "contains a secret, which would be stored in plain text in the cluster and in Pulumi's state; set values that are not secret without --secret, and for others reference a Kubernetes Secret in valueFrom.secretKeyRef of an environment variable")
 	}
+}
+
+// valueAt returns a value in an object, or nil.
+func valueAt(value any, names []string) any {
+	for _, name := range names {
+		object, _ := value.(map[string]any)
+		value = object[name]
+	}
+	return value
+}
+
+// encrypted returns the paths of the encrypted strings in a value of a stack file.
+func encrypted(path *field.Path, value any) []*field.Path {
+	var found []*field.Path
+	switch value := value.(type) {
+	case map[string]any:
+		if _, secure := value["secure"]; secure && len(value) == 1 {
+			return []*field.Path{path}
+		}
+		for name, inner := range value {
+			found = append(found, encrypted(path.Child(name), inner)...)
+		}
+	case []any:
+		for i, inner := range value {
+			found = append(found, encrypted(path.Index(i), inner)...)
+		}
+	}
+	return found
 }

@@ -44,34 +44,20 @@ func JSONName(f reflect.StructField) string {
 	return name
 }
 
-// Once reports each value that repeats an earlier one.
-func Once[T comparable](p *Problems, path *field.Path, values []T, remedy string) {
-	Unique(values, func(value T) T { return value }, func(i, _ int, value T) { p.Duplicate(path.Index(i), value, "%s", remedy) })
-}
-
-// UniqueField reports the field of each element of a list whose value repeats. The message
-// contains the index of the first element with that value.
-func UniqueField[E any](p *Problems, list *field.Path, name string, elements []E, value func(E) string, message string) {
-	Unique(elements, value, func(i, first int, value string) {
-		p.Duplicate(list.Index(i).Child(name), value, message, first)
-	})
-}
-
-// Unique calls report for each element whose key repeats, with its index, the index of the
-// first element with that key, and the key. It skips zero keys, because other rules report
-// missing values.
-func Unique[E any, K comparable](list []E, key func(E) K, report func(i, first int, key K)) {
-	var missing K
-	seen := map[K]int{}
-	for i, element := range list {
-		k := key(element)
-		first, ok := seen[k]
+// Unique reports each value of a list that repeats an earlier one. Name is the field of the elements that has
+// the value, or "".
+func Unique(p *Problems, list *field.Path, name string, values []string) {
+	seen := map[string]int{}
+	for i, value := range values {
+		first, again := seen[value]
 		switch {
-		case k == missing:
-		case ok:
-			report(i, first, k)
+		case value == "": // other rules report it
+		case !again:
+			seen[value] = i
+		case name == "":
+			p.Duplicate(list.Index(i), value, "is already at %s; write it once", p.PathOf(list.Index(first)))
 		default:
-			seen[k] = i
+			p.Duplicate(list.Index(i).Child(name), value, "is already used by %s; write another %s", p.PathOf(list.Index(first)), name)
 		}
 	}
 }
