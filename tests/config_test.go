@@ -1,10 +1,15 @@
 package tests
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,5 +69,40 @@ func TestPulumiYAML(t *testing.T) {
 	for name, question := range project.Template.Config {
 		assert.NotEmpty(t, question.Description, name)
 		assert.Equal(t, "string", project.Config[name].Type, "`pulumi new` writes text, under the key as it is")
+	}
+}
+
+// TestEveryKeyIsRead: the program reads the fields of all keys of stack files, so that none is without effect.
+func TestEveryKeyIsRead(t *testing.T) {
+	keys, read := map[string]string{}, map[string]bool{"Manifest": true} // a manifest is read before there are fields
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && (entry.Name() == "sandbox" || strings.HasPrefix(entry.Name(), ".") && path != root):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.SelectorExpr:
+				read[n.Sel.Name] = true
+			case *ast.Field:
+				if n.Tag != nil && len(n.Names) == 1 && filepath.Dir(path) == filepath.Join(root, "config") {
+					keys[n.Names[0].Name] = path
+				}
+			}
+			return true
+		})
+		return nil
+	}))
+	require.Greater(t, len(keys), 150)
+	for key, path := range keys {
+		assert.True(t, read[key], "%s: nothing reads %s", path, key)
 	}
 }

@@ -27,11 +27,10 @@ const booking = 10 * time.Second
 
 // The answers of GKE's class: conditions of autoscaling.x-k8s.io/v1.
 const (
-	accepted        = "Accepted"
-	provisioned     = "Provisioned"
-	failed          = "Failed"
-	bookingExpired  = "BookingExpired"
-	capacityRevoked = "CapacityRevoked"
+	accepted       = "Accepted"
+	provisioned    = "Provisioned"
+	failed         = "Failed"
+	bookingExpired = "BookingExpired"
 )
 
 // detailNodes lists, in the details of a provisioned request, the nodes that came for it.
@@ -114,7 +113,7 @@ func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Ti
 	var errs []error
 	for _, r := range requests {
 		errs = append(errs, a.answer(ctx, plan, r, now))
-		if r.is(provisioned) && !r.is(bookingExpired) && !r.is(capacityRevoked) {
+		if r.is(provisioned) && !r.is(bookingExpired) {
 			for _, node := range r.nodes() {
 				booked[node] = true
 			}
@@ -126,10 +125,14 @@ func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Ti
 // answer takes a request one step further.
 func (a *autoscaler) answer(ctx context.Context, plan *plan, r *request, now time.Time) error {
 	switch {
-	case r.is(failed), r.is(capacityRevoked):
+	case r.is(failed):
 		return nil
 	case r.is(provisioned):
-		return a.answerProvisioned(ctx, plan, r, now)
+		if r.is(bookingExpired) || now.Sub(r.since(provisioned)) < booking {
+			return nil
+		}
+		r.set(bookingExpired, metav1.ConditionTrue, "BookingExpired", "Capacity booking has expired.")
+		return a.writeStatus(ctx, r)
 	case !r.is(accepted):
 		r.set(accepted, metav1.ConditionTrue, "Accepted", "Provisioning Request was accepted.")
 		r.set(provisioned, metav1.ConditionFalse, "NotProvisioned", "Provisioning Request is waiting for resources.")
@@ -184,25 +187,6 @@ func (a *autoscaler) provision(ctx context.Context, plan *plan, r *request, pool
 	}
 	r.Status.ProvisioningClassDetails = map[string]string{"NodePoolName": pool.Name(), detailNodes: strings.Join(names, ",")}
 	r.set(provisioned, metav1.ConditionTrue, "Provisioned", "Provisioning Request was successfully provisioned.")
-	return a.writeStatus(ctx, r)
-}
-
-// answerProvisioned takes the nodes of a request back, or ends their booking.
-func (a *autoscaler) answerProvisioned(ctx context.Context, plan *plan, r *request, now time.Time) error {
-	if message := plan.stocks[r.Status.ProvisioningClassDetails["NodePoolName"]].Revokes; message != "" {
-		for _, name := range r.nodes() {
-			err := a.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
-			if utilerrors.FilterOut(err, apierrors.IsNotFound) != nil {
-				return err
-			}
-		}
-		r.set(capacityRevoked, metav1.ConditionTrue, "CapacityRevoked", message)
-		return a.writeStatus(ctx, r)
-	}
-	if r.is(bookingExpired) || now.Sub(r.since(provisioned)) < booking {
-		return nil
-	}
-	r.set(bookingExpired, metav1.ConditionTrue, "BookingExpired", "Capacity booking has expired.")
 	return a.writeStatus(ctx, r)
 }
 

@@ -21,8 +21,6 @@ type Stock struct {
 	Machines *int `json:"machines,omitempty"`
 	// Fails is why requests fail.
 	Fails string `json:"fails,omitempty"`
-	// Revokes is why the pool loses the nodes of its requests.
-	Revokes string `json:"revokes,omitempty"`
 	// Broken machines become nodes that take no pods.
 	Broken bool `json:"broken,omitempty"`
 }

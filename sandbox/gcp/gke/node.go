@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -94,28 +93,20 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 	return list
 }
 
-// nodeLabels returns the labels of the pool and of GKE.
+// nodeLabels returns the labels of the pool, and those of GKE that something reads.
 func (p Pool) nodeLabels(machine gcp.Machine, gpu config.GPU) map[string]string {
 	node := google.Object(p.body, "config")
 	labels := map[string]string{}
 	for key, value := range google.Object(node, "labels") {
 		labels[key] = fmt.Sprint(value)
 	}
-	distribution := "cos"
-	if strings.HasPrefix(google.Text(node, "imageType"), "UBUNTU") {
-		distribution = "ubuntu"
-	}
 	maps.Copy(labels, map[string]string{
-		clusterLabel:                             google.Element(p.path, "clusters"),
-		gcp.LabelNodePool:                        p.Name(),
-		corev1.LabelInstanceTypeStable:           machine.Type,
-		corev1.LabelTopologyRegion:               google.Element(p.path, "locations"),
-		corev1.LabelOSStable:                     "linux",
-		corev1.LabelArchStable:                   "amd64",
-		"cloud.google.com/machine-family":        machine.Family(),
-		"cloud.google.com/gke-boot-disk":         google.Text(node, "diskType"),
-		"cloud.google.com/gke-os-distribution":   distribution,
-		"cloud.google.com/gke-container-runtime": "containerd",
+		clusterLabel:                   google.Element(p.path, "clusters"),
+		gcp.LabelNodePool:              p.Name(),
+		corev1.LabelInstanceTypeStable: machine.Type,
+		corev1.LabelTopologyRegion:     google.Element(p.path, "locations"),
+		corev1.LabelOSStable:           "linux",
+		corev1.LabelArchStable:         "amd64",
 	})
 	if google.Truth(node, "spot") {
 		labels[gcp.LabelSpot] = "true"
@@ -123,17 +114,10 @@ func (p Pool) nodeLabels(machine gcp.Machine, gpu config.GPU) map[string]string 
 	if p.Queued() {
 		labels[gcp.LabelQueued] = "true"
 	}
-	if localSSDs(node) > 0 {
-		labels["cloud.google.com/gke-ephemeral-storage-local-ssd"] = "true"
-	}
 	if gpu.Count > 0 {
 		labels[gcp.LabelAccelerator] = gpu.Type
-		labels["cloud.google.com/gke-accelerator-count"] = strconv.Itoa(gpu.Count)
 		if version := managedDriver(node); version != "" {
 			labels[gcp.LabelGPUDriver] = version
-		}
-		if gpu.Partition != "" {
-			labels["cloud.google.com/gke-gpu-partition-size"] = gpu.Partition
 		}
 	}
 	return labels
