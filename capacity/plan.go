@@ -123,7 +123,9 @@ func (p PoolPlan) FitsOn(node Resources) bool {
 // give all pods room.
 func (p PoolPlan) Short() string {
 	for _, d := range dimensions {
-		if p.FitsOn(p.Node.Plus(d.plenty)) {
+		more := p.Node
+		*d.of(&more) += d.plenty
+		if p.FitsOn(more) {
 			return d.name
 		}
 	}

@@ -22,24 +22,18 @@ type Resources struct {
 
 // Plus returns the sum.
 func (r Resources) Plus(other Resources) Resources {
-	return Resources{
-		MilliCPU:       r.MilliCPU + other.MilliCPU,
-		MemoryBytes:    r.MemoryBytes + other.MemoryBytes,
-		EphemeralBytes: r.EphemeralBytes + other.EphemeralBytes,
-		GPUs:           r.GPUs + other.GPUs,
-		Pods:           r.Pods + other.Pods,
+	for _, d := range dimensions {
+		*d.of(&r) += d.amount(other)
 	}
+	return r
 }
 
 // Times returns a multiple.
 func (r Resources) Times(n int) Resources {
-	return Resources{
-		MilliCPU:       r.MilliCPU * int64(n),
-		MemoryBytes:    r.MemoryBytes * int64(n),
-		EphemeralBytes: r.EphemeralBytes * int64(n),
-		GPUs:           r.GPUs * int64(n),
-		Pods:           r.Pods * int64(n),
+	for _, d := range dimensions {
+		*d.of(&r) *= int64(n)
 	}
+	return r
 }
 
 // Minus returns the difference.
@@ -49,12 +43,9 @@ func (r Resources) Minus(other Resources) Resources {
 
 // Share returns part i of n equal parts, counted from 0. The first part also has the remainder.
 func (r Resources) Share(i, n int) Resources {
-	share := Resources{
-		MilliCPU:       r.MilliCPU / int64(n),
-		MemoryBytes:    r.MemoryBytes / int64(n),
-		EphemeralBytes: r.EphemeralBytes / int64(n),
-		GPUs:           r.GPUs / int64(n),
-		Pods:           r.Pods / int64(n),
+	share := r
+	for _, d := range dimensions {
+		*d.of(&share) /= int64(n)
 	}
 	if i == 0 {
 		return r.Minus(share.Times(n - 1))
@@ -75,17 +66,19 @@ func (r Resources) Within(other Resources) bool {
 // dimension is one of the amounts.
 type dimension struct {
 	name   string
-	amount func(Resources) int64
-	plenty Resources
+	of     func(*Resources) *int64
+	plenty int64
 }
 
 var dimensions = []dimension{
-	{"CPU", func(r Resources) int64 { return r.MilliCPU }, Resources{MilliCPU: 1 << 40}},
-	{"memory", func(r Resources) int64 { return r.MemoryBytes }, Resources{MemoryBytes: 1 << 60}},
-	{"GPUs", func(r Resources) int64 { return r.GPUs }, Resources{GPUs: 1 << 20}},
-	{EphemeralStorageName, func(r Resources) int64 { return r.EphemeralBytes }, Resources{EphemeralBytes: 1 << 60}},
-	{PodsName, func(r Resources) int64 { return r.Pods }, Resources{Pods: 1 << 20}},
+	{"CPU", func(r *Resources) *int64 { return &r.MilliCPU }, 1 << 40},
+	{"memory", func(r *Resources) *int64 { return &r.MemoryBytes }, 1 << 60},
+	{"GPUs", func(r *Resources) *int64 { return &r.GPUs }, 1 << 20},
+	{EphemeralStorageName, func(r *Resources) *int64 { return &r.EphemeralBytes }, 1 << 60},
+	{PodsName, func(r *Resources) *int64 { return &r.Pods }, 1 << 20},
 }
+
+func (d dimension) amount(r Resources) int64 { return *d.of(&r) }
 
 // The names of two resources that [PoolPlan.Short] returns.
 const (

@@ -16,14 +16,8 @@ func (p Plan) String() string {
 	p.writeStranded(&text)
 	p.writePods(&text)
 	p.writeUpgrades(&text)
-	if len(p.Ranges) > 0 {
-		text.WriteString("\n")
-		p.writeRanges(&text)
-	}
-	if len(p.Quotas) > 0 {
-		text.WriteString("\n")
-		p.writeQuotas(&text)
-	}
+	p.writeRanges(&text)
+	p.writeQuotas(&text)
 	p.writeCosts(&text)
 	p.writeTrainings(&text)
 	return text.String()
@@ -45,7 +39,6 @@ func (p Plan) writePools(text *strings.Builder) {
 // writeStranded writes what no pod requests on the nodes that are needed, and which resource is
 // used up first.
 func (p Plan) writeStranded(text *strings.Builder) {
-	text.WriteString("\n")
 	table := newTable("STRANDED IN", "CPU", "MEMORY", "GPUS", "BOUND BY")
 	for _, pool := range p.Pools {
 		gpus := ""
@@ -58,7 +51,6 @@ func (p Plan) writeStranded(text *strings.Builder) {
 }
 
 func (p Plan) writePods(text *strings.Builder) {
-	text.WriteString("\n")
 	table := newTable("PODS OF", "COUNT", "A NODE", "POD")
 	for _, pool := range p.Pools {
 		for _, pods := range pool.Pods {
@@ -74,7 +66,6 @@ func (p Plan) writeUpgrades(text *strings.Builder) {
 	if !slices.ContainsFunc(p.Pools, func(pool PoolPlan) bool { return pool.Upgrade.Rounds > 0 }) {
 		return
 	}
-	text.WriteString("\n")
 	table := newTable("UPGRADE OF", "ADDITIONAL NODES", "UNAVAILABLE NODES", "ROUNDS", "ENDED ATTEMPTS")
 	for _, pool := range p.Pools {
 		u := pool.Upgrade
@@ -115,7 +106,6 @@ func (p Plan) writeQuotas(text *strings.Builder) {
 
 // writeCosts says what the nodes cost, and what has no known price.
 func (p Plan) writeCosts(text *strings.Builder) {
-	text.WriteString("\n")
 	table := newTable("COST OF", gcp.PriceCurrency+" AN HOUR", "PRICE")
 	listed := false
 	for _, pool := range p.Pools {
@@ -148,10 +138,6 @@ func dollars(price float64) string { return fmt.Sprintf("%.2f", price) }
 
 // writeTrainings says how often each job should write a checkpoint.
 func (p Plan) writeTrainings(text *strings.Builder) {
-	if len(p.Trainings) == 0 {
-		return
-	}
-	text.WriteString("\n")
 	table := newTable("CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
 	for _, training := range p.Trainings {
 		cost := "unknown"
@@ -165,10 +151,11 @@ func (p Plan) writeTrainings(text *strings.Builder) {
 	table.writeTo(text)
 }
 
-// table aligns columns. The last cells of a row may be left out.
+// table aligns columns. The last cells of a row may be left out. A table without rows is not written.
 type table struct {
 	text  strings.Builder
 	cells *tabwriter.Writer
+	rows  int
 }
 
 func newTable(header ...string) *table {
@@ -179,10 +166,17 @@ func newTable(header ...string) *table {
 }
 
 func (t *table) row(cells ...string) {
+	t.rows++
 	_, _ = fmt.Fprintln(t.cells, strings.Join(cells, "\t")) // into memory
 }
 
 func (t *table) writeTo(text *strings.Builder) {
+	if t.rows < 2 {
+		return // nothing but the header
+	}
+	if text.Len() > 0 {
+		text.WriteString("\n")
+	}
 	_ = t.cells.Flush() // into memory
 	for line := range strings.Lines(t.text.String()) {
 		text.WriteString(strings.TrimRight(line, " \n") + "\n")

@@ -58,8 +58,6 @@ func TestJobRefused(t *testing.T) {
 			"persia:jobs[0].runId", []string{"second run", "lower case"}},
 
 		// Volumes.
-		{"another cloud's disk", withVolume(edits{"awsElasticBlockStore": edits{"volumeID": "a"}}, "/data"),
-			"persia:jobs[0].volumes[0].awsElasticBlockStore", []string{"GKE nodes cannot mount", "persistentVolumeClaim"}},
 		{"NFS without a server", withVolume(edits{"nfs": edits{"path": "/a"}}, "/data"), "persia:jobs[0].volumes[0].nfs.server", []string{"Required"}},
 
 		// Roles.

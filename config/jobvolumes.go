@@ -3,7 +3,6 @@ package config
 import (
 	"maps"
 	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -19,12 +18,6 @@ import (
 // takenVolumes matches the names of volumes that the program adds to pods.
 var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
 
-// foreign are the volume types that GKE nodes cannot mount, or only with the settings of persia:storage.
-var foreign = []string{
-	"awsElasticBlockStore", "azureDisk", "azureFile", "cephfs", "cinder", "fc", "flexVolume", "flocker", "gitRepo", "glusterfs",
-	"iscsi", "photonPersistentDisk", "portworxVolume", "quobyte", "rbd", "scaleIO", "storageos", "vsphereVolume",
-}
-
 // checkVolumes checks the Kubernetes volumes of a job. The API server checks the fields of their
 // sources.
 func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
@@ -36,12 +29,6 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 		}
 		if volume.VolumeSource == (corev1.VolumeSource{}) { // Kubernetes would create an empty directory
 			p.Required(at, "write a source, like persistentVolumeClaim: {claimName: data}")
-		}
-		source := reflect.ValueOf(volume.VolumeSource)
-		for i := range source.NumField() {
-			if kind := input.JSONName(source.Type().Field(i)); !source.Field(i).IsNil() && slices.Contains(foreign, kind) {
-				p.Forbidden(at.Child(kind), "is a volume type that GKE nodes cannot mount; use a persistentVolumeClaim, nfs, or mounts with a volume of the stack")
-			}
 		}
 		if volume.HostPath != nil {
 			checkHostPath(p, at.Child("hostPath"), *volume.HostPath)

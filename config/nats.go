@@ -207,7 +207,7 @@ var versionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\
 // checkNATSClusters checks the settings that all clusters of a stack share, and each cluster. The path is
 // of the settings. It does not check whether servers fit the nodes of their pools.
 func checkNATSClusters(p *input.Problems, path *field.Path, s NATS, clusters []NATSCluster) {
-	checkOwn(p, path, s)
+	checkPayload(p, path, s)
 	checkVersion(p, path.Child("version"), s.Version)
 	if named, err := reference.ParseNormalizedNamed(s.Image); err != nil || !reference.IsNameOnly(named) {
 		p.Invalid(path.Child("image"), s.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
@@ -216,12 +216,6 @@ func checkNATSClusters(p *input.Problems, path *field.Path, s NATS, clusters []N
 		checkCluster(p, path, c)
 	}
 	input.Unique(p, field.NewPath(jobsKey), "nats.name", input.Words(clusters, func(c NATSCluster) string { return c.Name }))
-}
-
-// checkOwn checks the settings that a job can override.
-func checkOwn(p *input.Problems, path *field.Path, s NATS) {
-	checkNoGPUs(p, path.Child("resources"), "a NATS server", s.Resources)
-	checkPayload(p, path, s)
 }
 
 func checkCluster(p *input.Problems, path *field.Path, c NATSCluster) {
@@ -235,7 +229,7 @@ func checkCluster(p *input.Problems, path *field.Path, c NATSCluster) {
 		p.Invalid(name, c.Name, "is the name of the NATS operator in the same namespace; choose another name")
 	}
 	if c.IsOwn() {
-		checkOwn(p, c.at, c.NATS)
+		checkPayload(p, c.at, c.NATS)
 	}
 }
 

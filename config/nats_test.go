@@ -43,8 +43,6 @@ func TestNATSRefused(t *testing.T) {
 			"persia:nats.resources.requests[memory]", []string{"300Mi", "less than 364Mi"}},
 		{"too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
 			"persia:nats.resources.limits[memory]", []string{"14Gi", `pool "system"`, "of e2-standard-4", "leave 11.9Gi", "choose a machine type that holds it, like"}},
-		{"GPUs", edits{"persia:nats.nodePool": "training", "persia:nats.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
-			"persia:nats.resources.limits[nvidia.com/gpu]", []string{`"1"`, "remove them"}},
 	})
 	for name, changes := range map[string]edits{
 		"just enough memory":    {"persia:nats.resources.limits.memory": "364Mi"},

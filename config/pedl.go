@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -210,31 +211,23 @@ func amountsOf(limitCPU, limitMemory, requestCPU, requestMemory string) corev1.R
 // defaultResources fills in each missing amount. A default request never exceeds a limit that
 // the user wrote, and a default limit is never below a request.
 func defaultResources(r *corev1.ResourceRequirements, defaults corev1.ResourceRequirements) {
-	r.Limits, r.Requests = orEmpty(r.Limits), orEmpty(r.Requests)
-	for name, limit := range defaults.Limits {
-		request, requested := r.Requests[name]
-		if _, written := r.Limits[name]; !written {
-			r.Limits[name] = limit
-			if requested && request.Cmp(limit) > 0 {
-				r.Limits[name] = request
-			}
-		}
-		limit = r.Limits[name]
-		// Check reports limits that are not positive.
-		if !requested && limit.Sign() > 0 {
-			r.Requests[name] = defaults.Requests[name]
-			if limit.Cmp(defaults.Requests[name]) < 0 {
-				r.Requests[name] = limit
-			}
+	written := *r
+	r.Limits, r.Requests = maps.Clone(defaults.Limits), maps.Clone(defaults.Requests)
+	maps.Copy(r.Limits, written.Limits)
+	maps.Copy(r.Requests, written.Requests)
+	for name := range defaults.Limits {
+		_, limited := written.Limits[name]
+		_, requested := written.Requests[name]
+		switch limit, request := r.Limits[name], r.Requests[name]; {
+		case request.Cmp(limit) <= 0 || limited && requested: // the rules report the latter
+		case limited && limit.Sign() <= 0: // the rules report the limit
+			delete(r.Requests, name)
+		case limited:
+			r.Requests[name] = limit
+		default:
+			r.Limits[name] = request
 		}
 	}
-}
-
-func orEmpty(list corev1.ResourceList) corev1.ResourceList {
-	if list == nil {
-		return corev1.ResourceList{}
-	}
-	return list
 }
 
 // labelAgentPools gives the pools of PEDL's agents the label that agents select nodes by,

@@ -35,13 +35,6 @@ func checkResources(p *input.Problems, path *field.Path, who string, r corev1.Re
 	}
 }
 
-// checkNoGPUs refuses GPUs for a container that cannot use them.
-func checkNoGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements) {
-	if q, at, ok := askedAmount(path, r, ResourceGPU); ok {
-		p.Invalid(at, q.String(), "%s uses no GPUs; remove them", who)
-	}
-}
-
 // askedAmount returns the amount that the scheduler counts: the request, or the limit if there is none.
 // It also returns the path of the amount, and whether there is one.
 func askedAmount(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
