@@ -142,16 +142,12 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
 
-// check checks each part of the reference on its own.
 func (i DatabaseImage) check(p *input.Problems, path *field.Path) {
-	for _, part := range []struct{ field, value, image, like string }{
-		{"registry", i.Registry, i.Registry + "/image:1", "docker.io"},
-		{"repository", i.Repository, "example.com/" + i.Repository + ":1", "bitnamilegacy/postgresql, without registry and tag"},
-		{"tag", i.Tag, "example.com/image:" + i.Tag, "10.23.0-debian-11-r3, in quotes"},
-	} {
-		if _, err := reference.ParseNormalizedNamed(part.image); err != nil {
-			p.Invalid(path.Child(part.field), part.value, "must be the %s of an image, like %s", part.field, part.like)
-		}
+	image := i.Registry + "/" + i.Repository
+	if named, err := reference.ParseNormalizedNamed(image); err != nil || !reference.IsNameOnly(named) {
+		p.Invalid(path.Child("repository"), image, "must be an image after its registry and without a tag, like docker.io/bitnamilegacy/postgresql")
+	} else {
+		checkImage(p, path.Child("tag"), image+":"+i.Tag, "docker.io/bitnamilegacy/postgresql:10.23.0-debian-11-r3")
 	}
 	checkPullSecrets(p, path.Child("pullSecrets"), i.PullSecrets)
 }
