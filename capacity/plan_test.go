@@ -102,6 +102,7 @@ func TestUpgradedJobs(t *testing.T) {
 	} {
 		plan := Plan{Pools: []PoolPlan{{Pool: Pool{Name: "a", Upgrade: Upgrade{Rounds: 2, Jobs: jobs}}}}}
 		assert.Contains(t, plan.String(), want)
+		assert.NotContains(t, plan.String(), "CHECKPOINTS OF", "a table without rows")
 	}
 }
 
