@@ -37,7 +37,7 @@ func TestReference(t *testing.T) {
 	digest := "@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 	for image, want := range map[string]string{
 		"nats":                                hub + "/library/nats",
-		"nats:2.10.22":                        hub + "/library/nats:2.10.22",
+		"nats:2.12.12":                        hub + "/library/nats:2.12.12",
 		"persiaml/persia-cpu-runtime:latest":  hub + "/persiaml/persia-cpu-runtime:latest",
 		"docker.io/bitnami/postgresql:10.8.0": hub + "/bitnami/postgresql:10.8.0",
 		"index.docker.io/library/busybox":     hub + "/library/busybox",

@@ -28,7 +28,7 @@ type NATS struct {
 	// Size is the number of servers.
 	Size int `json:"size,omitempty" default:"1" max:"1000"`
 	// Version is the version of nats-server, and the tag of `image`.
-	Version string `json:"version,omitempty" default:"2.10.22"`
+	Version string `json:"version,omitempty" default:"2.12.12"`
 	// Image is the image of nats-server, without a tag.
 	Image string `json:"image,omitempty" default:"nats"`
 	// MaxPayload is the size of the largest message in bytes, at most 67108864. A server
@@ -202,6 +202,10 @@ const longestNATSName = 50
 // oldestVersion is the oldest release of nats-server that the program supports.
 var oldestVersion = version.MustParseSemantic("2.2.0")
 
+// safeVersions are the oldest releases of 2.11 and 2.12 with the fixes of the advisories of 2026, see
+// https://advisories.nats.io.
+var safeVersions = [2]*version.Version{version.MustParseSemantic("2.11.15"), version.MustParseSemantic("2.12.6")}
+
 var versionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
 
 // checkNATSClusters checks the settings that all clusters of a stack share, and each cluster. The path is
@@ -235,11 +239,15 @@ func checkCluster(p *input.Problems, path *field.Path, c NATSCluster) {
 
 func checkVersion(p *input.Problems, path *field.Path, text string) {
 	if !versionForm.MatchString(text) {
-		p.Invalid(path, text, "must be a version of nats-server as MAJOR.MINOR.PATCH in quotes, like \"2.10.22\"")
+		p.Invalid(path, text, "must be a version of nats-server as MAJOR.MINOR.PATCH in quotes, like \"2.12.12\"")
 		return
 	}
 	if version.MustParseSemantic(text).LessThan(oldestVersion) {
 		p.Invalid(path, text, "must be %s or later; omit it for the default", oldestVersion)
+		return
+	}
+	if v := version.MustParseSemantic(text); v.LessThan(safeVersions[0]) || v.AtLeast(version.MustParseSemantic("2.12.0")) && v.LessThan(safeVersions[1]) {
+		p.Warn(path, "%s has known vulnerabilities, which %s and %s fix (advisories.nats.io); omit it for the default", text, safeVersions[0], safeVersions[1])
 	}
 }
 

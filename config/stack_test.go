@@ -176,7 +176,7 @@ func TestDefaults(t *testing.T) {
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, s.Storage[0].AccessModes)
 
 	assert.Equal(t, "persia-nats-service", s.NATS.Name)
-	assert.Equal(t, "2.10.22", s.NATS.Version)
+	assert.Equal(t, "2.12.12", s.NATS.Version)
 	assert.Equal(t, 52428800, s.NATS.MaxPayload)
 	assert.Equal(t, config.SystemPoolName, s.NATS.NodePool)
 

@@ -75,13 +75,13 @@ jobs: [{name: train, engine: jobset, queue: ads}]`, refused: "the job train has 
 				return err == nil && budget.Status.ObservedGeneration == budget.Generation && budget.Status.DisruptionsAllowed == 1
 			}, "one server may be evicted")
 		}},
-		{name: "another version of NATS", edit: `nats: {version: 2.10.20}`, want: map[string]int{"update": 1, "replace": 1}, then: func() {
+		{name: "another version of NATS", edit: `nats: {version: 2.12.11}`, want: map[string]int{"update": 1, "replace": 1}, then: func() {
 			for _, pod := range s.assertServers(3) {
-				assert.Equal(s.t, "nats:2.10.20", pod.Spec.Containers[0].Image, pod.Name)
+				assert.Equal(s.t, "nats:2.12.11", pod.Spec.Containers[0].Image, pod.Name)
 			}
 			service, err := s.CoreV1().Services("nats-io").Get(s.t.Context(), "broker-mgmt", metav1.GetOptions{})
 			require.NoError(s.t, err)
-			assert.Equal(s.t, "2.10.20", service.Spec.Selector["nats_version"], "servers find each other by it")
+			assert.Equal(s.t, "2.12.11", service.Spec.Selector["nats_version"], "servers find each other by it")
 		}},
 		{name: "other resources of NATS, which the operator would ignore", edit: `nats: {resources: {limits: {cpu: 200m}}}`,
 			want: map[string]int{"replace": 2}, then: func() {

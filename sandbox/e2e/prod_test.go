@@ -72,7 +72,7 @@ func (s *stack) assertNATS() {
 		requests := pod.Spec.Containers[0].Resources.Requests
 		assert.True(s.t, requests.Cpu().Equal(resource.MustParse("4")), "%s asks for %s CPU", pod.Name, requests.Cpu())
 		assert.True(s.t, requests.Memory().Equal(resource.MustParse("32Gi")), "%s asks for %s", pod.Name, requests.Memory())
-		assert.Equal(s.t, "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/library/nats:2.10.22", pod.Spec.Containers[0].Image)
+		assert.Equal(s.t, "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/library/nats:2.12.12", pod.Spec.Containers[0].Image)
 	}
 	secret, err := s.CoreV1().Secrets("nats-io").Get(s.t.Context(), "persia-nats-service", metav1.GetOptions{})
 	require.NoError(s.t, err)

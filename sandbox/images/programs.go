@@ -12,7 +12,7 @@ import (
 
 // nats returns the images of NATS and its operator.
 func nats(tools toolchain.Tools) []Image {
-	server := static("docker.io/library/nats:2.10.22", "nats-server", tools.Path("nats-server"))
+	server := static("docker.io/library/nats:2.12.12", "nats-server", tools.Path("nats-server"))
 	// The path in the command of the operator's pods.
 	server.Layers[0]["nats-server"] = Symlink("usr/local/bin/nats-server")
 	return []Image{
