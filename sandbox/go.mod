@@ -209,3 +209,9 @@ replace persia => ../
 tool honnef.co/go/tools/cmd/staticcheck
 
 replace github.com/hashicorp/terraform-plugin-sdk/v2 => github.com/pulumi/terraform-plugin-sdk/v2 v2.0.0-20240520223432-0c0bf0d65f10
+
+// Later versions ask the terminal for its background color when a program starts, and wait 5 seconds for an answer.
+replace (
+	github.com/charmbracelet/bubbles => github.com/charmbracelet/bubbles v0.19.0
+	github.com/charmbracelet/bubbletea => github.com/charmbracelet/bubbletea v0.27.0
+)
