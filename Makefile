@@ -42,8 +42,8 @@ train: STACKS = examples
 train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA itself on a real node.
 	@$(SANDBOX) train --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
-preview: sandbox ## Show what `make up` would do.
-	@$(SANDBOX) preview --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
+preview: sandbox ## Show what `make up` would do, with each value if DIFF=1.
+	@go build -o .sandbox/persia ./cmd/persia && .sandbox/persia preview --stack '$(STACK)' $(if $(DIFF),--diff) -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
 	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)'

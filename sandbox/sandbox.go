@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
@@ -135,13 +136,27 @@ func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
 }
 
 // Preview shows what Up would do. It starts no control plane.
-func (s *Sandbox) Preview(ctx context.Context, more ...optpreview.Option) (result auto.PreviewResult, err error) {
+func (s *Sandbox) Preview(ctx context.Context) (result auto.PreviewResult, err error) {
 	err = s.alone(ctx, "preview", func(ctx context.Context, engine *engine) (err error) {
-		result, err = engine.stack.Preview(ctx, append(more, optpreview.Parallel(parallel), optpreview.Diff(),
-			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))...)
+		result, err = engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.Diff(),
+			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))
 		return err
 	})
 	return result, err
+}
+
+// PreviewEvents is [Sandbox.Preview] for a program: it sends the engine's events, and closes the stream.
+func (s *Sandbox) PreviewEvents(ctx context.Context, stream chan<- events.EngineEvent) error {
+	begun := false
+	err := s.alone(ctx, "preview", func(ctx context.Context, engine *engine) error {
+		begun = true
+		_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream))
+		return err
+	})
+	if !begun {
+		close(stream) // the engine closes it otherwise
+	}
+	return err
 }
 
 // Refresh updates the stack's state from its resources.

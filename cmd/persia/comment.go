@@ -28,11 +28,11 @@ func comment(title, stack string, p *preview, code int) string {
 	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
 	if code != 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **It failed**, with exit code %d.\n", code)
-		text.WriteString(block("text", clip(wrapped(p.problems()), mostMessages)))
+		text.WriteString(block("text", clip(wrapped(p.problems(), width), mostMessages)))
 	}
 	if p.effects != "" {
 		text.WriteString("\n> [!CAUTION]\n> **What this update does to what runs.**\n")
-		text.WriteString(block("text", clip(wrapped(p.effects), mostMessages)))
+		text.WriteString(block("text", clip(wrapped(p.effects, width), mostMessages)))
 	}
 	if removed := p.removed(); len(removed) > 0 {
 		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.\n",
@@ -41,7 +41,7 @@ func comment(title, stack string, p *preview, code int) string {
 	}
 	if len(p.warnings) > 0 {
 		fmt.Fprintf(&text, "\n> [!WARNING]\n> **%s.**\n", count(len(p.warnings), "warning", "warnings"))
-		text.WriteString(block("text", clip(wrapped(strings.Join(p.warnings, "\n\n")), mostMessages)))
+		text.WriteString(block("text", clip(wrapped(strings.Join(p.warnings, "\n\n"), width), mostMessages)))
 	}
 	if p.needs != "" {
 		text.WriteString("\n### What the stack needs\n" + block("text", clip(p.needs, mostNeeds)))
@@ -53,16 +53,19 @@ func comment(title, stack string, p *preview, code int) string {
 	return text.String()
 }
 
-// headline returns the preview in one line.
+// headline returns the preview in one line: how much changes, and the cost.
 func headline(p *preview, code int) string {
-	switch {
-	case len(p.counts) > 0:
-		return strings.Join(p.counts, ", ")
-	case code != 0:
+	if code != 0 {
 		return "failed"
-	default:
-		return "no changes"
 	}
+	changes := "no changes"
+	if len(p.counts) > 0 {
+		changes = strings.Join(p.counts, ", ")
+	}
+	if cost := p.cost(); cost != "" {
+		return changes + "; " + cost
+	}
+	return changes
 }
 
 // problems returns the errors, or, if there are none, the end of the output, where a command says
@@ -79,8 +82,12 @@ func (p *preview) problems() string {
 func (p *preview) removed() []string {
 	var removed []string
 	for _, change := range p.changes {
-		if change.removes() {
-			removed = append(removed, fmt.Sprintf("- %-8s %s  %s", change.Op, change.Type, change.name()))
+		if change.removes() && !change.bookkeeping() {
+			line := fmt.Sprintf("- %-8s %s  %s", change.Op, change.Type, change.name())
+			if change.Old.RetainOnDelete {
+				line += " [retain]"
+			}
+			removed = append(removed, line)
 		}
 	}
 	return removed
@@ -110,8 +117,8 @@ func block(language, text string) string {
 // width is how many characters a line of a comment shows on GitHub without scrolling.
 const width = 96
 
-// wrapped breaks long lines at spaces, and indents the rest of each.
-func wrapped(text string) string {
+// wrapped breaks lines that are longer than a width at spaces, and indents the rest of each.
+func wrapped(text string, width int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
 		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]

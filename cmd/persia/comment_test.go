@@ -58,6 +58,16 @@ func read(t *testing.T, events ...object) *preview {
 	return p
 }
 
+// kept is a bucket that the stack forgets, and that stays.
+var kept = func() object {
+	event := planned("delete", "gcp:storage/bucket:Bucket", "vol", object{"name": "vol"}, nil)
+	event["resourcePreEvent"].(object)["metadata"].(object)["old"].(object)["retainOnDelete"] = true
+	return event
+}()
+
+// costs is the outputs of a stack that costs so much an hour.
+func costs(hourly float64) object { return object{"capacity": object{"hourlyCost": hourly}} }
+
 // edit is a preview with each kind of event.
 var edit = []object{
 	said("info", "What the stack needs:\n\nNODE POOL  NODES\nsystem     1\n"),
@@ -70,15 +80,16 @@ var edit = []object{
 	planned("update", "kubernetes:core/v1:ConfigMap", "scripts", object{"launch.py": "a\nb\n"}, object{"launch.py": "a\nc\n"}),
 	planned("replace", "kubernetes:nats.io/v1alpha2:NatsCluster", "nats", object{"size": 1}, object{"size": 1}),
 	planned("create-replacement", "kubernetes:nats.io/v1alpha2:NatsCluster", "nats", object{"size": 1}, object{"size": 1}),
-	planned("delete", "kubernetes:core/v1:PersistentVolume", "vol", object{"spec": 1}, nil),
+	kept,
+	planned("replace", "kubernetes:batch/v1:Job", "a-completion", object{"metadata": object{"labels": object{"app.kubernetes.io/name": "completion"}}}, nil),
 	planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "w"}}),
-	outputs(object{"hourlyCost": 2}, object{"hourlyCost": 3}),
+	outputs(costs(2), costs(3.5)),
 	summary(object{"create": 2, "update": 2, "replace": 1, "delete": 1, "same": 40}),
 }
 
 const edited = `<!-- persia-preview: dev -->
 <!-- persia-changes: FINGERPRINT -->
-## Preview of stack dev: 2 to create, 2 to update, 1 to delete, 1 to replace
+## Preview of stack dev: 2 to create, 2 to update, 1 to delete, 1 to replace; USD 3.50 an hour (+1.50)
 
 > [!CAUTION]
 > **What this update does to what runs.**
@@ -93,7 +104,7 @@ const edited = `<!-- persia-preview: dev -->
 
 ~~~diff
 - replace  kubernetes:nats.io/v1alpha2:NatsCluster  nats
-- delete   kubernetes:core/v1:PersistentVolume  vol
+- delete   gcp:storage/bucket:Bucket  vol [retain]
 ~~~
 
 > [!WARNING]
@@ -118,6 +129,8 @@ system     1
 +     new: "a"
 -     old: true
 !     replicas: 1 => 33554432
+! kubernetes:batch/v1:Job  a-completion (replace)
+-     metadata.labels.app.kubernetes.io/name: "completion"
 ! kubernetes:core/v1:ConfigMap  scripts (update)
 !     launch.py: 2 lines, SHA-256 911169ddaaf146af => 2 lines, SHA-256 b72cf6d7918130f7
 ! kubernetes:nats.io/v1alpha2:NatsCluster  nats (replace)
@@ -128,9 +141,9 @@ system     1
 +     id: computed
 +     spec.capacity: "10Gi"
 +     spec.modes[0]: "ReadWriteOnce"
-- kubernetes:core/v1:PersistentVolume  vol (delete)
+- gcp:storage/bucket:Bucket  vol (delete) [retain]
 outputs
-!     hourlyCost: 2 => 3
+!     capacity.hourlyCost: 2 => 3.5
 ~~~
 
 </details>
@@ -141,6 +154,38 @@ func TestMarkdown(t *testing.T) {
 	want := strings.NewReplacer("~~~", "```", "FINGERPRINT", p.fingerprint()).Replace(edited)
 	assert.Equal(t, want, comment("Preview", "dev", p, 0))
 	assert.Equal(t, effects.Title, effectsTitle)
+}
+
+// TestTerminal: what a reader should not miss is last, in lines that fit, and in colors where there are some.
+func TestTerminal(t *testing.T) {
+	p := read(t, edit...)
+	text := forTerminal(p, false, look{width: 30})
+	assert.Equal(t, `! kubernetes:apps/v1:StatefulSet  loader (update)
+! kubernetes:batch/v1:Job  a-completion (replace)
+! kubernetes:core/v1:ConfigMap  scripts (update)
+! kubernetes:nats.io/v1alpha2:NatsCluster  nats (replace)
++ kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition  workloads (create)
++ kubernetes:core/v1:PersistentVolume  ckpt (create)
+- gcp:storage/bucket:Bucket  vol (delete) [retain]
+
+What the stack needs:
+
+NODE POOL  NODES
+system     1
+
+warning: persia:jobs[0]: the
+  tag is latest
+
+What this update does to what runs:
+- the job a ends
+- the pool b goes
+
+2 to create, 2 to update, 1 to delete, 1 to replace; USD 3.50 an hour (+1.50)
+`, text)
+	assert.Contains(t, forTerminal(p, true, look{width: 30}), "\n!     replicas: 1 => 33554432\n")
+	assert.Contains(t, forTerminal(p, false, look{30, true}), "\x1b[31m- gcp:storage/bucket:Bucket  vol (delete) [retain]\x1b[0m\n")
+	assert.Equal(t, look{width: width}, lookOf(&bytes.Buffer{}), "a file")
+	assert.Equal(t, "\nno changes; USD 2.00 an hour\n", forTerminal(read(t, outputs(nil, costs(2))), false, look{}), "at first")
 }
 
 // TestFingerprint checks that the fingerprint does not depend on the engine's order, and that it depends
@@ -155,9 +200,9 @@ func TestFingerprint(t *testing.T) {
 		5:  planned("create", "kubernetes:core/v1:PersistentVolume", "other", nil, object{}),
 		6:  planned("update", "kubernetes:apps/v1:StatefulSet", "loader", object{"replicas": 1}, object{"replicas": 3}),
 		7:  planned("update", "kubernetes:core/v1:ConfigMap", "scripts", object{"launch.py": "a\nb\n"}, object{"launch.py": "a\nd\n"}),
-		10: planned("same", "kubernetes:core/v1:PersistentVolume", "vol", nil, nil),
-		11: planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "v"}}),
-		12: outputs(object{"hourlyCost": 2}, object{"hourlyCost": 4}),
+		10: planned("same", "gcp:storage/bucket:Bucket", "vol", nil, nil),
+		12: planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "v"}}),
+		13: outputs(costs(2), costs(4)),
 	} {
 		events := slices.Clone(edit)
 		events[i] = changed
@@ -213,6 +258,15 @@ func TestPreviewAndComment(t *testing.T) {
 			assert.Equal(t, name == "fails", strings.Contains(log.String(), "taints?\nhello\n"), "the log has the messages")
 		})
 	}
+	t.Run("on a terminal", func(t *testing.T) {
+		refused := said("error", "an unhandled error occurred: 1 error occurred:\n\t* stack configuration: 1 problem\npersia:a: unknown field\n\n")
+		require.NoError(t, os.WriteFile(events, []byte(written(t, refused, summary(object{"create": 1}))), 0o600))
+		var out, log bytes.Buffer
+		code, err := previewAndPrint("dev", false, []string{"sh", "-c", "cat " + events + "; exit 3"}, &out, &log)
+		assert.Equal(t, 3, code)
+		assert.EqualError(t, err, "stack configuration: 1 problem\npersia:a: unknown field")
+		assert.Empty(t, out.String(), "a refusal is all that it says")
+	})
 	t.Run("no such command", func(t *testing.T) {
 		code, err := previewAndComment("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
 		assert.Equal(t, 1, code)
@@ -233,9 +287,9 @@ func TestPreviewAndComment(t *testing.T) {
 func TestWrapped(t *testing.T) {
 	word := strings.Repeat("w", 40)
 	long := word + " " + word + " " + word
-	assert.Equal(t, "short\n  kept", wrapped("short\n  kept"))
-	assert.Equal(t, word+" "+word+"\n  "+word, wrapped(long))
-	assert.Equal(t, "  "+word+" "+word+"\n    "+word, wrapped("  "+long))
-	assert.Equal(t, strings.Repeat(word, 3), wrapped(strings.Repeat(word, 3)), "a path or an address stays whole")
-	assert.Equal(t, strings.Repeat("€", 90)+"\n  "+word, wrapped(strings.Repeat("€", 90)+" "+word))
+	assert.Equal(t, "short\n  kept", wrapped("short\n  kept", width))
+	assert.Equal(t, word+" "+word+"\n  "+word, wrapped(long, width))
+	assert.Equal(t, "  "+word+" "+word+"\n    "+word, wrapped("  "+long, width))
+	assert.Equal(t, strings.Repeat(word, 3), wrapped(strings.Repeat(word, 3), width), "a path or an address stays whole")
+	assert.Equal(t, strings.Repeat("€", 90)+"\n  "+word, wrapped(strings.Repeat("€", 90)+" "+word, width))
 }

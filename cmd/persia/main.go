@@ -49,7 +49,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(preflightCommand(), statusCommand(), commentCommand(), recoverCommand())
+	root.AddCommand(preflightCommand(), statusCommand(), previewCommand(), commentCommand(), recoverCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -152,6 +152,27 @@ and with 1 if it has failed.`,
 	command.Flags().StringVar(&overrides.CurrentContext, "context", "", "the `CONTEXT` of the kubeconfig; by default its current one")
 	command.Flags().StringVar(&job, "wait", "", "the `JOB` to wait for")
 	return command
+}
+
+func previewCommand() *cobra.Command {
+	var stack string
+	var diff bool
+	command := &cobra.Command{
+		Use:   "preview --stack STACK [--diff] [-- COMMAND…]",
+		Short: "Preview a stack, with the summary last",
+		Long: `Preview lists the resources that "pulumi up" would change, and then what the stack needs, warnings, what
+happens to what runs, and the cost. It runs "pulumi preview", or another command that prints the engine's
+events, and exits with its exit code.`,
+		RunE: func(command *cobra.Command, args []string) error {
+			code, err := previewAndPrint(stack, diff, args, command.OutOrStdout(), command.ErrOrStderr())
+			if code != 0 || err != nil {
+				return &failed{max(code, 1), err}
+			}
+			return nil
+		},
+	}
+	command.Flags().BoolVar(&diff, "diff", false, "show each value that changes")
+	return ofStack(command, &stack)
 }
 
 func commentCommand() *cobra.Command {

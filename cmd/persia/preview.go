@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -28,8 +29,14 @@ type event struct {
 // step is a planned operation on a resource.
 type step struct {
 	Op, URN, Type string
-	Old, New      struct{ Inputs, Outputs map[string]any }
+	Old, New      side
 	DetailedDiff  map[string]any
+}
+
+// side is a resource before or after a step.
+type side struct {
+	Inputs, Outputs map[string]any
+	RetainOnDelete  bool
 }
 
 // preview has the parts of a preview. It reads the engine's events as they are written to it.
@@ -106,13 +113,16 @@ func (p *preview) read(line string) {
 	}
 }
 
+// engineSays is how the engine begins what the program says of a stack file.
+var engineSays = regexp.MustCompile(`^an unhandled error occurred: (1 error occurred:\n\t\* )?`)
+
 func (p *preview) diagnostic(severity, message string) {
 	if text, ok := strings.CutPrefix(message, needsTitle); ok {
 		p.needs = strings.Trim(text, "\n")
 	} else if text, ok := strings.CutPrefix(message, effectsTitle); ok {
 		p.effects = strings.TrimSpace(text)
 	} else if severity == "error" {
-		p.errors = append(p.errors, message)
+		p.errors = append(p.errors, engineSays.ReplaceAllString(message, ""))
 	} else if severity == "warning" {
 		p.warnings = append(p.warnings, message)
 	}
@@ -125,27 +135,72 @@ func (s step) removes() bool {
 
 func (s step) name() string { return s.URN[strings.LastIndex(s.URN, "::")+2:] }
 
+// sign is how a line about the step begins. GitHub colors a line by it.
+func (s step) sign() string {
+	switch s.Op {
+	case "create", "import":
+		return "+"
+	case "delete":
+		return "-"
+	default:
+		return "!"
+	}
+}
+
+// title is the step in one line. What the engine forgets and the cloud keeps is marked as retained.
+func (s step) title() string {
+	title := fmt.Sprintf("%s %s  %s (%s)", s.sign(), s.Type, s.name(), s.Op)
+	if s.removes() && s.Old.RetainOnDelete {
+		title += " [retain]"
+	}
+	return title
+}
+
+// bookkeeping reports whether the step is of the Job that says whether a training is complete. It is
+// replaced with each change of the training, and runs nothing of it.
+func (s step) bookkeeping() bool {
+	metadata, _ := s.Old.Inputs["metadata"].(map[string]any)
+	labels, _ := metadata["labels"].(map[string]any)
+	return s.Type == "kubernetes:batch/v1:Job" && labels["app.kubernetes.io/name"] == "completion"
+}
+
+// cost returns what an hour costs after the update, and the difference, or "".
+func (p *preview) cost() string {
+	before, had := hourly(p.outputs.Old.Outputs)
+	after, has := hourly(p.outputs.New.Outputs)
+	switch {
+	case !has:
+		return ""
+	case had && before != after:
+		return fmt.Sprintf("USD %.2f an hour (%+.2f)", after, after-before)
+	default:
+		return fmt.Sprintf("USD %.2f an hour", after)
+	}
+}
+
+func hourly(outputs map[string]any) (cost float64, ok bool) {
+	capacity, _ := outputs["capacity"].(map[string]any)
+	cost, ok = capacity["hourlyCost"].(float64)
+	return cost, ok
+}
+
 // diff is the change of each resource and of the outputs, sorted, because the engine has no order.
 func (p *preview) diff() string {
 	var blocks []string
 	for _, s := range p.changes {
-		sign := map[string]string{"create": "+", "delete": "-"}[s.Op]
-		if sign == "" {
-			sign = "!"
-		}
 		lines := differences(s.Old.Inputs, s.New.Inputs)
 		switch {
 		case s.Op == "delete":
 			lines = "" // nothing stays
 		case s.Op != "update" && strings.HasSuffix(s.Type, ":CustomResourceDefinition"):
 			// Thousands of lines of a controller's schema, and nothing that a reviewer decides.
-			lines = fmt.Sprintf("%s     %d values, SHA-256 %.8x\n", sign, strings.Count(lines, "\n"), sha256.Sum256([]byte(lines)))
+			lines = fmt.Sprintf("%s     %d values, SHA-256 %.8x\n", s.sign(), strings.Count(lines, "\n"), sha256.Sum256([]byte(lines)))
 		case lines == "":
 			for _, path := range slices.Sorted(maps.Keys(s.DetailedDiff)) {
 				lines += "!     " + path + "\n"
 			}
 		}
-		blocks = append(blocks, fmt.Sprintf("%s %s  %s (%s)\n%s", sign, s.Type, s.name(), s.Op, lines))
+		blocks = append(blocks, s.title()+"\n"+lines)
 	}
 	if lines := differences(p.outputs.Old.Outputs, p.outputs.New.Outputs); lines != "" {
 		blocks = append(blocks, "outputs\n"+lines)
@@ -154,7 +209,7 @@ func (p *preview) diff() string {
 	return strings.Join(blocks, "")
 }
 
-// differences lists the values that differ, each with its path. GitHub colors a line by its first character.
+// differences lists the values that differ, each with its path.
 func differences(before, after map[string]any) string {
 	was, is := map[string]string{}, map[string]string{}
 	flatten("", before, was)
@@ -221,10 +276,10 @@ func (p *preview) fingerprint() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(diff)))[:16]
 }
 
-// previewAndComment runs `pulumi preview`, or another command that prints the engine's events, one JSON
-// object a line. It writes the comment to out and what the command says to log, and returns the command's
-// exit code. It returns an error if the command did not run.
-func previewAndComment(stack, title string, command []string, out, log io.Writer) (int, error) {
+// readPreview runs `pulumi preview`, or another command that prints the engine's events, one JSON object a line.
+// It writes what the command says beside them to log, and returns the command's exit code. It returns an
+// error if the command did not run.
+func readPreview(stack string, command []string, log io.Writer) (*preview, int, error) {
 	if len(command) == 0 {
 		command = []string{"pulumi", "preview", "--stack", stack, "--json", "--non-interactive", "--color", "never"}
 	}
@@ -238,15 +293,41 @@ func previewAndComment(stack, title string, command []string, out, log io.Writer
 		// A command that a signal has ended has no exit code.
 		code = max(exit.ExitCode(), 1)
 	} else if err != nil {
-		return 1, err
+		return nil, 1, err
 	}
 	p.end()
 	p.said += said.String()
+	return &p, code, nil
+}
+
+// previewAndComment writes the comment of a preview to out, and its messages and changes to log.
+func previewAndComment(stack, title string, command []string, out, log io.Writer) (int, error) {
+	p, code, err := readPreview(stack, command, log)
+	if err != nil {
+		return code, err
+	}
 	if _, err := fmt.Fprint(log, p.messages, p.diff()); err != nil {
 		return 1, err
 	}
-	if _, err := io.WriteString(out, comment(title, stack, &p, code)); err != nil {
+	if _, err := io.WriteString(out, comment(title, stack, p, code)); err != nil {
 		return 1, err
 	}
 	return code, nil
+}
+
+// previewAndPrint writes a preview for a terminal to out, and returns why it failed.
+func previewAndPrint(stack string, diff bool, command []string, out, log io.Writer) (int, error) {
+	_, _ = fmt.Fprintf(log, "previewing the stack %s …\n", stack)
+	p, code, err := readPreview(stack, command, log)
+	if err != nil {
+		return code, err
+	}
+	if code != 0 && len(p.errors) == 0 {
+		return code, nil // the command has said why
+	}
+	if code != 0 {
+		return code, errors.New(strings.Join(p.errors, "\n"))
+	}
+	_, err = io.WriteString(out, forTerminal(p, diff, lookOf(out)))
+	return code, err
 }

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,7 +14,6 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/spf13/cobra"
 
 	"persia/sandbox"
@@ -27,7 +27,9 @@ func main() {
 	ctx, stop := signal.NotifyContext(terminated, os.Interrupt)
 	defer stop()
 	if err := command(&flags{terminated: terminated.Done()}).ExecuteContext(ctx); err != nil {
-		fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+		if err != errInEvents {
+			fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
+		}
 		os.Exit(1)
 	}
 }
@@ -113,15 +115,24 @@ func (f *flags) preview(ctx context.Context) error {
 	}
 	stream, printed := make(chan events.EngineEvent), make(chan error, 1)
 	go func() { printed <- printEvents(stream) }()
-	_, err = s.Preview(ctx, optpreview.EventStreams(stream))
-	return errors.Join(err, <-printed)
+	err = s.PreviewEvents(ctx, stream)
+	if saysWhy := <-printed; saysWhy != nil {
+		return saysWhy
+	}
+	return err
 }
+
+// errInEvents ends a command that has printed why as an event.
+var errInEvents = errors.New("the events say why")
 
 func printEvents(stream <-chan events.EngineEvent) (err error) {
 	encoder := json.NewEncoder(os.Stdout)
 	for e := range stream {
-		if err == nil {
-			err = errors.Join(e.Error, encoder.Encode(e.EngineEvent))
+		if err == nil || err == errInEvents {
+			err = cmp.Or(errors.Join(e.Error, encoder.Encode(e.EngineEvent)), err)
+		}
+		if err == nil && e.DiagnosticEvent != nil && e.DiagnosticEvent.Severity == "error" {
+			err = errInEvents
 		}
 	}
 	return err
@@ -233,10 +244,6 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := os.Stdout
-	if f.json {
-		out = os.Stderr
-	}
 	return sandbox.New(sandbox.Options{
 		Project:    f.repository,
 		Stacks:     f.stacks,
@@ -245,11 +252,19 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 		Tools:      tools,
 		Executable: executable,
 		Real:       f.real,
-		Out:        out,
+		Out:        f.out(),
 
 		OfficialKubernetes: os.Getenv(officialKubernetes) == "official",
 		Terminated:         f.terminated,
 	})
+}
+
+// out is for people: it has progress.
+func (f *flags) out() *os.File {
+	if f.json {
+		return os.Stderr
+	}
+	return os.Stdout
 }
 
 func (f *flags) tools() (toolchain.Tools, error) {
@@ -259,7 +274,7 @@ func (f *flags) tools() (toolchain.Tools, error) {
 
 func (f *flags) buildToolchain(ctx context.Context) error {
 	if f.archive != "" {
-		if err := toolchain.Take(ctx, f.archive, f.modules(), f.bin(), os.Stdout); err != nil {
+		if err := toolchain.Take(ctx, f.archive, f.modules(), f.bin(), f.out()); err != nil {
 			return err
 		}
 	}
@@ -268,7 +283,7 @@ func (f *flags) buildToolchain(ctx context.Context) error {
 
 // build compiles the programs of groups.
 func (f *flags) build(ctx context.Context, groups ...toolchain.Group) error {
-	_, err := toolchain.Build(ctx, f.modules(), f.bin(), os.Stdout, groups...)
+	_, err := toolchain.Build(ctx, f.modules(), f.bin(), f.out(), groups...)
 	return err
 }
 
