@@ -3,7 +3,9 @@ package toolchain
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -13,15 +15,17 @@ import (
 
 // apart are the modules whose programs no version can share: the NATS operator is
 // written for a Kubernetes of 2021, the Pushgateway panics at each push with a newer version of
-// Prometheus' parser, and few tests compile gcsfuse, which needs newer libraries of Google.
-var apart = []string{"nats-operator", "pushgateway", "gcsfuse"}
+// Prometheus' parser, few tests compile gcsfuse, which needs newer libraries of Google, and the NATS server
+// shares only small packages.
+var apart = []string{"nats-operator", "pushgateway", "gcsfuse", "nats-server"}
 
 // twice are the modules that programs need in two versions: kwok needs newer versions than
-// the kubelet, actionlint an older one than Pulumi. All are small, and few packages import them.
+// the kubelet, actionlint an older one than Pulumi, and the sandbox an older one of what asks terminals for
+// their color. All are small, and few packages import them.
 var twice = []string{
 	"k8s.io/cri-api", "k8s.io/cri-client",
 	"github.com/Azure/go-ansiterm", "github.com/cyphar/filepath-securejoin", "github.com/moby/term",
-	"go.yaml.in/yaml/v4",
+	"go.yaml.in/yaml/v4", "github.com/charmbracelet/bubbles", "github.com/charmbracelet/bubbletea",
 }
 
 // TestSharedModulesHaveOneVersion: the compiler sees a package once, however many of the
@@ -50,6 +54,22 @@ func TestSharedModulesHaveOneVersion(t *testing.T) {
 		}
 	}
 	t.Logf("%d modules", len(first))
+}
+
+// TestDocumentedVersions: README.md names the versions that the tests run.
+func TestDocumentedVersions(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	require.NoError(t, err)
+	_, table, found := strings.Cut(string(page), "## Tested versions")
+	require.True(t, found)
+	for module, file := range map[string]string{
+		"k8s.io/kubernetes": "kubernetes", "github.com/nats-io/nats-server/v2": "nats-server", "github.com/nats-io/nats-operator": "nats-operator",
+		"sigs.k8s.io/jobset": "jobset", "sigs.k8s.io/kueue": "kueue", "github.com/googlecloudplatform/gcsfuse/v3": "gcsfuse", "github.com/pulumi/pulumi/pkg/v3": "pulumi",
+	} {
+		version := versions(t, file+"/go.mod")[module]
+		require.NotEmpty(t, version, module)
+		assert.Regexp(t, `[| ]`+regexp.QuoteMeta(strings.TrimPrefix(version, "v"))+`[ ,]`, table, module)
+	}
 }
 
 // versions returns the compiled version of each module that a go.mod file requires.

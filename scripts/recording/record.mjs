@@ -9,10 +9,8 @@ import readline from "node:readline";
 const [picture] = process.argv.slice(2);
 const columns = 100, rows = 30;
 const lineHeight = 18, charWidth = 8.4, margin = 12;
-// Seconds: the longest wait that is shown, the time to read a comment, and the time to read what a command
-// has printed, and the end of the tables of a preview, which the details push off the screen.
-const longestWait = 0.4, readComment = 1.5, readOutput = 5;
-const endOfTables = /^List prices/;
+// Seconds: the longest wait that is shown, and the time to read a comment, what a command has printed, and a preview.
+const longestWait = 0.4, readComment = 1.5, readOutput = 5, readPreview = 10;
 
 const lines = []; // {at, text, kind}
 let at = 0.5;
@@ -34,7 +32,6 @@ async function run(command) {
     last = now;
     const text = line.replaceAll("\t", "    ");
     print(text, /^ *(error|make)\b/.test(text) ? "error" : "output");
-    if (endOfTables.test(text)) at += readOutput;
   }
   commandFailed = (await ended) !== 0;
 }
@@ -51,7 +48,7 @@ for (const command of fs.readFileSync(0, "utf8").trim().split("\n")) {
   at += 1;
   const before = lines.length;
   await run(command);
-  if (lines.length > before) at += readOutput;
+  if (lines.length > before) at += /preview/.test(command) ? readPreview : readOutput;
 }
 if (!commandFailed) throw new Error("the last command was not refused");
 
