@@ -69,6 +69,7 @@ func TestStacksHaveAFolder(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(examples, "Pulumi.spot.yaml"), nil, 0o600))
 	_, err := New(Options{Project: project, Stack: "spot"})
 	require.ErrorContains(t, err, `there is no stack "spot"`)
+	require.ErrorContains(t, err, "write STACKS=examples")
 	_, err = New(Options{Project: project, Stacks: examples, Stack: "spat"})
 	require.ErrorContains(t, err, "there are spot")
 	s, err := New(Options{Project: project, Stacks: examples, Stack: "spot"})

@@ -78,7 +78,11 @@ func New(options Options) (*Sandbox, error) {
 		options: options,
 	}
 	if _, err := os.Stat(s.source.file()); err != nil {
-		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, input.StackNames(os.DirFS(options.Stacks)))
+		found := input.StackNames(os.DirFS(options.Stacks))
+		if _, err := os.Stat(filepath.Join(options.Project, "examples", "Pulumi."+options.Stack+".yaml")); err == nil {
+			found += ", and this one of the examples: write STACKS=examples"
+		}
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, found)
 	}
 	if slices.Contains(reserved, options.Stack) {
 		return nil, fmt.Errorf("stack %q: the sandbox keeps files of its own in %s, where it would keep those of the stack; rename the stack", options.Stack, s.path())

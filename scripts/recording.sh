@@ -3,6 +3,7 @@
 # preview, and a refusal. It needs Node.js and what `make up` needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+unset MAKEFLAGS MAKELEVEL # the tour is of a user's make
 
 git diff --quiet HEAD -- Pulumi.dev.yaml || {
 	echo "recording.sh: it edits Pulumi.dev.yaml, which has changes of yours" >&2

@@ -326,7 +326,7 @@ func previewAndPrint(stack string, diff bool, command []string, out, log io.Writ
 		return code, nil // the command has said why
 	}
 	if code != 0 {
-		return code, errors.New(strings.Join(p.errors, "\n"))
+		return code, errors.New(wrapped(strings.Join(p.errors, "\n"), lookOf(out).width))
 	}
 	_, err = io.WriteString(out, forTerminal(p, diff, lookOf(out)))
 	return code, err
