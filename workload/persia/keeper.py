@@ -6,6 +6,7 @@ all of this runs in threads of its own, and nothing that touches a volume holds 
 lock, which guards the state of both.
 """
 
+import errno
 import os
 import threading
 import time
@@ -282,6 +283,8 @@ class Keeper:
                 trouble = ""
             except OSError as error:
                 trouble = str(error)
+                # The previous coordinator may have recorded the end of the job.
+                self.loaded = error.errno != errno.ESTALE or self.memory.claimed is None
             except Superseded:
                 self.stand_down()
                 return False
@@ -293,7 +296,7 @@ class Keeper:
                 self.failed_writes = self.failed_writes + 1 if trouble else 0
                 self.write_error = trouble
                 if not trouble:
-                    self.recorded = changes
+                    self.recorded, self.memory.claimed = changes, None
                 return not trouble
 
     def release(self, seconds):

@@ -45,6 +45,7 @@ class Memory:
         self.file = os.path.join(folder, "coordinator.json")
         self.holder, self.job = holder, job
         self.full = False  # whether the volume had no room for another file at the last write
+        self.claimed = None  # the record from which the claim continues, until the file has the claim
         self.values = {
             # The full name of the job, with its stack.
             "job": job,
@@ -63,6 +64,7 @@ class Memory:
 
     def claim(self, kept, pod):
         """Continue from the record of the previous coordinator, as the newest one."""
+        self.claimed = kept
         self.values.update(kept)
         pods = self.values["pods"] + [pod] * (pod not in self.values["pods"])
         self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, pods=pods[-PODS:])
@@ -120,6 +122,10 @@ class Memory:
         found = (kept.get("term", 0), kept.get("holder", ""))
         if found[0] > mine[0] or found[0] == mine[0] and found[1] != mine[1]:
             raise Superseded
+        if found == mine:
+            self.claimed = None
+        elif self.claimed not in (None, kept):
+            raise OSError(errno.ESTALE, "the previous coordinator has written since this one has read", self.file)
         return found == mine
 
     def write(self, values):

@@ -74,6 +74,29 @@ class Claims(JobTest):
         self.start()
         self.assertEqual(2, self.job.attempt)
 
+    def test_a_job_that_ends_during_a_claim_stays_complete(self):
+        def end():
+            with self.second.lock:
+                self.second.finish()
+            self.second.keeper.record()
+
+        def take(descriptor, fstat=os.fstat):
+            with mock.patch("os.fstat", fstat), mock.patch("memory.in_bucket", return_value=False):
+                end()
+            raise OSError(errno.ESTALE, "Stale file handle")
+
+        for name, bucket, ends in (("before it is written", False, end), ("while a bucket takes it", True, lambda: None)):
+            with self.subTest(name):
+                self.setUp()
+                third = self.coordinator(pod="third")
+                third.keeper.load()
+                ends()
+                with mock.patch("memory.in_bucket", return_value=bucket):
+                    with mock.patch("os.fstat", take if bucket else os.fstat):
+                        third.keeper.record()
+                    third.keeper.keep()
+                self.assertEqual(("complete in attempt 0", True), (third.status(), third.memory.read()["done"]))
+
     def test_nothing_is_removed_before_the_claim_is_recorded(self):
         broken = self.write("attempt-1/1", "dense.pt")
         job = self.coordinator(pod="third")
