@@ -22,7 +22,7 @@ func TestCases(t *testing.T) {
 	for folder, says := range map[string][]string{
 		"01-no-authorized-networks":              {"persia:cluster.authorizedNetworks: is empty, so that only machines in the network clicks can connect to the control plane", "add the public address that you connect from"},
 		"02-published-statefulsets":              {job + ".name: Required value: write a name", job + ".persiaEnv.PERSIA_NN_WORKER_ENTRY: Required value", "without labels", "without kubectl"},
-		"03-code-in-a-folder":                    {"mounted with [implicit-dirs]", "without persia:storage[0]: "},
+		"03-code-in-a-folder":                    {"mounted with [implicit-dirs metadata-cache:ttl-secs:60]", "without persia:storage[0]: "},
 		"04-mount-options-in-one-text":           {work + `[0]: Invalid value: "implicit-dirs,uid=1000,gid=1000": is not one option, and no pod that mounts the volume would start; write each option as an element of its own: implicit-dirs, uid=1000, gid=1000`},
 		"05-flags-as-mount-options":              {work + "[0]", "of its own: implicit-dirs", work + "[1]", "of its own: uid=1000", work + "[2]", "of its own: gid=1000"},
 		"06-file-cache-without-limit":            {work + "[1]: file-cache:max-size-mb:-1 may fill the disk of the node, and Kubernetes then evicts pods; write a limit"},

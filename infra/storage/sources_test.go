@@ -131,9 +131,14 @@ func TestSources(t *testing.T) {
 			if test.volume.HostPath != nil {
 				options = nil // the kubelet takes none there
 			} else {
-				test.source["mountOptions"] = []any{"ro"}
-				if strings.HasPrefix(name, "bucket") {
-					options = append([]string{"implicit-dirs"}, options...)
+				if name == "bucket" {
+					options = []string{"metadata-cache:ttl-secs:0"}
+				}
+				test.source["mountOptions"] = options
+				if name == "bucket" {
+					options = append(options, "implicit-dirs")
+				} else if strings.HasPrefix(name, "bucket") {
+					options = append(options, "implicit-dirs", "metadata-cache:ttl-secs:60")
 				}
 			}
 			test.source["labels"] = map[string]any{"team": "ranking"}
