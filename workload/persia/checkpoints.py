@@ -17,6 +17,7 @@ import pickle
 import re
 import shutil
 import stat
+import time
 
 ATTEMPT = re.compile(r"attempt-(\d+)$")
 SHARD = re.compile(r"s\d+$")
@@ -41,6 +42,10 @@ WIDTHS = {"ComplexDouble": 16, "ComplexFloat": 8, "Double": 8, "Long": 8, "Float
 # another user. All others are the volume's.
 UNSEEN = (errno.ELOOP, errno.ESTALE, errno.EACCES)
 
+# How long server 0 waits for the marks of the others after its own, in seconds (persia-model-manager,
+# waiting_for_all_embedding_server_dump). It then gives the checkpoint up, and only its own log says so.
+PATIENCE = 600
+
 # path is the folder, attempt the number of the attempt that wrote it, time when it became
 # complete, and link whether path is a link to the folder.
 Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link")
@@ -48,7 +53,8 @@ Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link")
 
 class Found:
     """The checkpoints that a scan found. complete has the newest one first. strange has entries that
-    are neither complete nor to be removed, with the reason. known has the marks of checkpoints whose
+    are neither complete nor to be removed, with the reason, and given_up has incomplete ones that PERSIA
+    never completes, with the server that was too slow. known has the marks of checkpoints whose
     servers' files are all there: it takes long to look at 100,000 files, so that is done once."""
 
     def __init__(self, known=None):
@@ -56,6 +62,7 @@ class Found:
         self.complete = []
         self.incomplete = []
         self.strange = {}
+        self.given_up = {}
         self.known = {} if known is None else known
 
     def look(self, path, function, *arguments):
@@ -114,21 +121,46 @@ def consider(found, attempt, path, link, inner, older):
     folders = {entry.name: found.look(entry.path, entry.is_dir) for entry in inner}
     files = {entry.name: entry for entry in inner if folders[entry.name] is False}
     shards = {entry.name: entry for entry in inner if folders[entry.name] and SHARD.match(entry.name)}
-    time = found.look(path, completed, files, shards, older)
+    since = found.look(path, completed, files, shards, older)
     if path in found.strange:
         return
-    if time is None:
+    if since is None:
         if not link and DENSE in files and not found.look(path, names_its_own, files, shards, older) and path not in found.strange:
             found.incomplete.append(path)
+            late = None if DONE in files else found.look(path, too_late, shards)
+            if late:
+                found.given_up[path] = late
         return
-    if found.known.get(path) != time:
+    if found.known.get(path) != since:
         missing = found.look(path, unwritten, files[DONE].path, shards, older)
         if missing or path in found.strange:
             # PERSIA has said that it is complete. Whatever has happened to it since, people decide.
             found.strange.setdefault(path, missing)
             return
-        found.known[path] = time
-    found.complete.append(Checkpoint(attempt, time, path, link))
+        found.known[path] = since
+    found.complete.append(Checkpoint(attempt, since, path, link))
+
+
+def too_late(shards):
+    """Return which server was so slow that server 0 does not wait for it, for people, or None."""
+    first = marked(shards, "s0")
+    if first is None or time.time() - first <= PATIENCE:
+        return None
+    for name in sorted(shards, key=lambda name: int(name[1:])):
+        last = marked(shards, name)
+        if last is None:
+            return f"server {name[1:]} has not finished {time.time() - first:.0f} s after server 0"
+        if last - first > PATIENCE:
+            return f"server {name[1:]} finished {last - first:.0f} s after server 0"
+    return None
+
+
+def marked(shards, name):
+    """Return when a server has marked its part as complete, or None."""
+    try:
+        return os.stat(os.path.join(shards[name].path, DONE)).st_mtime
+    except (FileNotFoundError, KeyError):
+        return None
 
 
 def completed(files, shards, older):

@@ -29,7 +29,7 @@ class Keeper:
         self.reading = None  # when the read began that has not returned
         self.failed_reads, self.read_error = 0, ""
         self.read_again = 0.0  # when to read next after a failure
-        self.known, self.strange = {}, {}  # see checkpoints.Found
+        self.known, self.strange, self.given_up = {}, {}, {}  # see checkpoints.Found
         # Writing. changes counts the changes of the memory, recorded those that the file has.
         self.recording = threading.Lock()  # taken before lock
         self.changes = self.recorded = 0
@@ -223,7 +223,9 @@ class Keeper:
             self.failed_reads, self.read_error = 0, ""
             for path in set(found.strange) - set(self.strange):
                 self.coordinator.log(f"{path} is no checkpoint: {found.strange[path]}")
-            self.strange = found.strange
+            for path in set(found.given_up) - set(self.given_up):
+                self.coordinator.log(f"PERSIA has given up the checkpoint {path}: {found.given_up[path]}")
+            self.strange, self.given_up = found.strange, found.given_up
             starts = self.coordinator.take(found, waited)
             if starts:
                 self.drop(found.incomplete)

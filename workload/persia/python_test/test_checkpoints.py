@@ -8,6 +8,7 @@ import pickle
 import shutil
 import struct
 import sys
+import time
 import types
 import unittest
 import zipfile
@@ -176,6 +177,27 @@ class WholeFiles(JobTest):
                 self.assertEqual("attempt-1/new" if whole else "attempt-1/old", self.start())
                 self.job.keeper.tidy()
                 self.assertEqual(whole, os.path.exists(os.path.join(self.root, "attempt-1/new")), "what is not whole is removed")
+
+
+class Patience(JobTest):
+    def test_a_slow_server(self):
+        for name, first, last, want in (
+            ("all in time", 1000, 600, ""),
+            ("one finished too late", 1000, 640, "server 1 finished 640 s after server 0"),
+            ("one writes on", 1000, None, "server 1 has not finished 1000 s after server 0"),
+            ("one writes on, and server 0 waits", 500, None, ""),
+            ("server 0 writes on", None, 640, ""),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.start()
+                path = self.write("attempt-1/step", "s0/a.emb", "s1/a.emb", "dense.pt")
+                begun = time.time() - (first or 1000)
+                for server, at in (("s0", first and begun), ("s1", last and begun + last)):
+                    if at:
+                        os.utime(os.path.join(self.write("attempt-1/step", f"{server}/embedding_dump_done"), server, "embedding_dump_done"), (at, at))
+                self.job.keeper.scan()
+                self.assertEqual([f"PERSIA has given up the checkpoint {path}: {want}"] if want else [], self.said("given up"))
 
 
 class Removal(JobTest):
