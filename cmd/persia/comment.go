@@ -83,11 +83,7 @@ func (p *preview) removed() []string {
 	var removed []string
 	for _, change := range p.changes {
 		if change.removes() && !change.bookkeeping() {
-			line := fmt.Sprintf("- %-8s %s  %s", change.Op, change.Type, change.name())
-			if change.Old.RetainOnDelete {
-				line += " [retain]"
-			}
-			removed = append(removed, line)
+			removed = append(removed, fmt.Sprintf("- %-8s %s  %s%s", change.Op, change.Type, change.name(), change.kept()))
 		}
 	}
 	return removed

@@ -266,6 +266,8 @@ func TestPreviewAndComment(t *testing.T) {
 		assert.Equal(t, 3, code)
 		assert.EqualError(t, err, "stack configuration: 1 problem\npersia:a: unknown field")
 		assert.Empty(t, out.String(), "a refusal is all that it says")
+		_, err = previewAndPrint("dev", false, []string{"sh", "-c", "echo error: no stack; exit 1"}, &out, &log)
+		assert.EqualError(t, err, "error: no stack")
 	})
 	t.Run("no such command", func(t *testing.T) {
 		code, err := previewAndComment("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -147,13 +148,17 @@ func (s step) sign() string {
 	}
 }
 
-// title is the step in one line. What the engine forgets and the cloud keeps is marked as retained.
-func (s step) title() string {
-	title := fmt.Sprintf("%s %s  %s (%s)", s.sign(), s.Type, s.name(), s.Op)
+// kept marks what the engine forgets and the cloud keeps.
+func (s step) kept() string {
 	if s.removes() && s.Old.RetainOnDelete {
-		title += " [retain]"
+		return " [retain]"
 	}
-	return title
+	return ""
+}
+
+// title is the step in one line.
+func (s step) title() string {
+	return fmt.Sprintf("%s %s  %s (%s)%s", s.sign(), s.Type, s.name(), s.Op, s.kept())
 }
 
 // bookkeeping reports whether the step is of the Job that says whether a training is complete. It is
@@ -322,11 +327,13 @@ func previewAndPrint(stack string, diff bool, command []string, out, log io.Writ
 	if err != nil {
 		return code, err
 	}
-	if code != 0 && len(p.errors) == 0 {
-		return code, nil // the command has said why
-	}
 	if code != 0 {
-		return code, errors.New(wrapped(strings.Join(p.errors, "\n"), lookOf(out).width))
+		// Without an error of the engine, the command says why, here or in the log.
+		why := cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages))
+		if why == "" {
+			return code, nil
+		}
+		return code, errors.New(wrapped(why, lookOf(out).width))
 	}
 	_, err = io.WriteString(out, forTerminal(p, diff, lookOf(out)))
 	return code, err

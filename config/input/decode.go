@@ -228,7 +228,8 @@ type structField struct {
 	bounded     bool
 	least, most int64
 	form        string
-	// unique is the field of which no two elements of a list have the same value, or "true" for the elements.
+	// unique names the field whose value no two elements of a list share. It is "true" if the elements
+	// themselves must differ.
 	unique string
 	// fallback is the default, or "".
 	fallback string

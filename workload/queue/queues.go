@@ -99,7 +99,7 @@ const (
 	ClusterQueueToken = "kubernetes:" + kueueAPIVersion + ":ClusterQueue"
 )
 
-// fields are fields of an object of Kueue, of which the program writes few.
+// fields is a Kueue object. The program writes only a few of its fields.
 type fields = map[string]any
 
 func typeMeta(kind string) metav1.TypeMeta {

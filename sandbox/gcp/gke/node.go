@@ -93,7 +93,7 @@ func resources(amount capacity.Resources) corev1.ResourceList {
 	return list
 }
 
-// nodeLabels returns the labels of the pool, and those of GKE that something reads.
+// nodeLabels returns the pool's own labels, and the labels from GKE that the program or its tests read.
 func (p Pool) nodeLabels(machine gcp.Machine, gpu config.GPU) map[string]string {
 	node := google.Object(p.body, "config")
 	labels := map[string]string{}
