@@ -58,6 +58,7 @@ func TestJobRefused(t *testing.T) {
 			"persia:jobs[0].runId", []string{"second run", "lower case"}},
 
 		// Volumes.
+		{"bucket of the job", withVolume(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io", "volumeAttributes": edits{"bucketName": "a"}}}, "/data"), "persia:jobs[0].volumes[0].csi.driver", []string{"annotation", "gcsFuse of persia:storage"}},
 		{"NFS without a server", withVolume(edits{"nfs": edits{"path": "/a"}}, "/data"), "persia:jobs[0].volumes[0].nfs.server", []string{"Required"}},
 
 		// Roles.
@@ -150,8 +151,6 @@ func TestLoadRefusesForEngine(t *testing.T) {
 			"persia:jobs[0].volumes[0].ephemeral", []string{`"scratch"`, "does not know", "persistentVolumeClaim"}},
 		{"image as a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "model", "image": edits{"reference": "registry.example.com/model:1"}}}},
 			"persia:jobs[0].volumes[0].image", []string{`"model"`, "does not know"}},
-		{"bucket without a volume", edits{"persia:jobs[0].volumes": []any{edits{"name": "bucket", "csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}}},
-			"persia:jobs[0].volumes[0].csi.driver", []string{"gcsfuse.csi.storage.gke.io", "annotation"}},
 	} {
 		r.Edits, r.Says = leftToOperator(r.Edits), append(r.Says, "engine: statefulset")
 		refusals = append(refusals, r)
@@ -258,9 +257,8 @@ func TestJobWarned(t *testing.T) {
 		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"nnWorker and embeddingParameterServer have no volume in common", "no checkpoint"}},
 		{"nn-workers and servers with the volume", on("nnWorker", "embeddingParameterServer"), job + ".mounts", nil},
 		{"servers with the volume elsewhere", on("nnWorker").And(edits{job + ".embeddingParameterServer.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/other"}}}), job + ".mounts", []string{"at one path"}},
-		{"checkpoints on a bucket of the job", shared(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io"}}), job + ".mounts", nil},
 		{"checkpoints on a disk of the job", shared(edits{"gcePersistentDisk": edits{"pdName": "d"}}), job + ".mounts", nil},
-		{"checkpoints on a read-only bucket", shared(edits{"csi": edits{"driver": "gcsfuse.csi.storage.gke.io", "readOnly": true}}), job + ".mounts", []string{"keeps no checkpoint"}},
+		{"checkpoints on a read-only CSI volume", shared(edits{"csi": edits{"driver": "data.csi.example.com", "readOnly": true}}), job + ".mounts", []string{"keeps no checkpoint"}},
 		{"checkpoints on the volume of each pod", shared(edits{"ephemeral": edits{"volumeClaimTemplate": edits{"spec": edits{"accessModes": []any{"ReadWriteOnce"}, "resources": edits{"requests": edits{"storage": "1Gi"}}}}}}), job + ".mounts", []string{"keeps no checkpoint"}},
 		{"read-only volume", edits{job + ".mounts[0].readOnly": true}, job + ".mounts", []string{"without readOnly"}},
 		{"no volume", edits{"persia:storage": []any{}, job + ".mounts": nil}, job + ".mounts", []string{"keeps no checkpoint"}},

@@ -33,6 +33,9 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 		if volume.HostPath != nil {
 			checkHostPath(p, at.Child("hostPath"), *volume.HostPath)
 		}
+		if volume.CSI != nil && volume.CSI.Driver == gcp.DriverGCSFuse {
+			p.Invalid(at.Child("csi", "driver"), volume.CSI.Driver, "mounts a bucket only in pods with an annotation, which pods get for a volume with gcsFuse of %s; write the bucket there, and mount that volume", storageKey)
+		}
 	}
 }
 

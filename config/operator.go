@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
-	"persia/gcp"
 )
 
 // Operator are the settings of PERSIA's own operator, which the stack runs if a job has `engine:
@@ -58,8 +57,6 @@ func (c *jobChecker) operator(j *Job) {
 			refuse(at.Child("ephemeral"), volume.Name, "is a volume type that PERSIA's operator does not know; use a persistentVolumeClaim")
 		case volume.Image != nil:
 			refuse(at.Child("image"), volume.Name, "is a volume type that PERSIA's operator does not know; put the files in the image of the role")
-		case volume.CSI != nil && volume.CSI.Driver == gcp.DriverGCSFuse:
-			refuse(at.Child("csi", "driver"), volume.CSI.Driver, "requires a pod annotation that PERSIA's operator does not set; use another volume")
 		}
 	}
 	// The operator gives the volumes of a job to all of its pods, and does not pin pods to nodes.

@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"bytes"
+	"os"
 	"strings"
 	"testing"
 
@@ -81,6 +83,7 @@ func TestStorage(t *testing.T) {
 	s.edit(`storage: [{name: directory, remove: true}, {name: nfs, remove: true}, {name: iscsi, remove: true}, {name: any, remove: true}, {name: bucket, size: 2Ti}]`)
 	again("2Ti")
 	s.assertUnchanged()
+	s.subtest(t, "resources of the default provider of Google Cloud", s.takeProvider)
 	s.subtest(t, "a failed update marks a bucket for deletion", s.failToMark)
 	s.down("storage")
 	// What is taken over may change at once.
@@ -226,6 +229,20 @@ func (s *stack) assertDestroyWaits() {
 	s.printed.await(s.t, destroy, "waiting for finalizers: kubernetes.io/pvc-protection")
 	require.NoError(s.t, pods.Delete(s.t.Context(), "holder", *metav1.NewDeleteOptions(0)))
 	require.NoError(s.t, destroy.wait())
+}
+
+// takeProvider gives the resources of the state the default provider, and checks that the program's own
+// provider takes them and replaces none.
+func (s *stack) takeProvider() {
+	const provider = "pulumi:providers:gcp::"
+	file := s.s.State().File()
+	text, err := os.ReadFile(file)
+	require.NoError(s.t, err)
+	require.Contains(s.t, string(text), provider+"google")
+	text = bytes.ReplaceAll(text, []byte(provider+"google"), []byte(provider+"default_7_38_0"))
+	require.NoError(s.t, os.WriteFile(file, text, 0o600))
+	assert.Equal(s.t, map[string]int{"create": 1}, s.up(), "the provider")
+	assert.Empty(s.t, s.up())
 }
 
 // failToMark has an update mark the bucket for deletion and then fail, and checks that the next one,

@@ -178,11 +178,7 @@ func storageOf(source corev1.PersistentVolumeSource) string {
 
 // inPod names the storage of a pod's volume that has no claim. It is "" if the pod loses it.
 func inPod(source corev1.VolumeSource) string {
-	of := corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk}
-	if source.CSI != nil && source.CSI.Driver == gcp.DriverGCSFuse {
-		of.CSI = &corev1.CSIPersistentVolumeSource{Driver: source.CSI.Driver, VolumeHandle: source.CSI.VolumeAttributes["bucketName"]}
-	}
-	return storageOf(of)
+	return storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
 }
 
 // storedFolder is a directory of a volume.

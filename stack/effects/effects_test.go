@@ -75,7 +75,6 @@ spec:
 		"a directory":                   {"hostPath: {path: /data}", "", "", []string{sees("directory /data of the node")}},
 		"a server":                      {"nfs: {server: 10.9.0.2, path: /data}", "", "", []string{sees("nfs://10.9.0.2/data")}},
 		"a disk":                        {"gcePersistentDisk: {pdName: data}", "", "", []string{sees("disk data")}},
-		"a bucket":                      {"csi: {driver: gcsfuse.csi.storage.gke.io, volumeAttributes: {bucketName: data}}", "", "", []string{sees("gs://data")}},
 		"another claim":                 {"persistentVolumeClaim: {claimName: b}", "", "", []string{sees("the claim b")}},
 		"what the pod loses":            {"emptyDir: {}", "", "", nil},
 		"what the pod gets from a file": {"csi: {driver: secrets-store.csi.x-k8s.io}", "", "", nil},

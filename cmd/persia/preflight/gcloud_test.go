@@ -93,7 +93,7 @@ func TestWithRealGcloud(t *testing.T) {
 			"missing machine g2-standard-32: us-central1-a has none; ",
 			"missing machine nvidia-tesla-t4: us-central1-a has none; ",
 			"warning bucket kept: EUROPE-WEST4 is far from",
-			"missing bucket inline: it does not exist",
+			"missing bucket absent: it does not exist",
 			"missing image cache us-central1-docker.pkg.dev/my-project/hub: it does not exist",
 		}},
 		"no right to see anything": {func(g *googleCloud) {

@@ -55,10 +55,9 @@ const training = `persia:jobs:
 // not create.
 var places = strings.NewReplacer(
 	"gpu: {type: nvidia-l4, count: 1}}\n", "gpu: {type: nvidia-l4, count: 1}}\n    - {name: old, machineType: n1-standard-8, nodes: 1, gpu: {type: nvidia-tesla-t4, count: 1}}\n",
-	"persia:storage: []", "persia:storage: [{name: kept, size: 1Ti, gcsFuse: {bucket: kept}}, {name: made, size: 1Ti, gcsFuse: {bucket: made, create: {}}}]\n"+
+	"persia:storage: []", "persia:storage: [{name: kept, size: 1Ti, gcsFuse: {bucket: kept}}, {name: absent, size: 1Ti, gcsFuse: {bucket: absent}}, {name: made, size: 1Ti, gcsFuse: {bucket: made, create: {}}}]\n"+
 		"  persia:images: {caches: [{registry: docker.io, repository: us-central1-docker.pkg.dev/my-project/hub}]}",
-	"persia:jobs: []", strings.NewReplacer("nodePool: gpu", "nodePool: gpu\n      volumes: [{name: inline, csi: {driver: gcsfuse.csi.storage.gke.io, volumeAttributes: {bucketName: inline}}}]",
-		"resources:", "image: example.com/persia:1, resources:").Replace(training),
+	"persia:jobs: []", strings.ReplaceAll(training, "resources:", "image: example.com/persia:1, resources:"),
 ).Replace(created)
 
 // folder writes the files of a project with the stack dev, and puts the plugin on the PATH.
@@ -174,8 +173,8 @@ func TestRun(t *testing.T) {
 			"unchecked machine nvidia-tesla-t4: Max retries exceeded, and the resource was not found; needed: in us-central1-a; \n"},
 		"a bucket far away": {places, answers{"storage buckets describe gs://kept": `{"location": "EUROPE-WEST4"}`}, "warning bucket kept:" + far},
 		"a multi-region":    {places, answers{"storage buckets describe": `{"location": "US"}`}, ""},
-		"no bucket": {places, answers{"storage buckets describe gs://inline": "ERROR: (gcloud.storage.buckets.describe) gs://inline not found: 404."},
-			"missing bucket inline: it does not exist, so no pod that mounts it starts; correct the name, write create: {} next to it, or run gcloud storage buckets create gs://inline --location=us-central1 --project=my-project\n"},
+		"no bucket": {places, answers{"storage buckets describe gs://absent": "ERROR: (gcloud.storage.buckets.describe) gs://absent not found: 404."},
+			"missing bucket absent: it does not exist, so no pod that mounts it starts; correct the name, write create: {} next to it, or run gcloud storage buckets create gs://absent --location=us-central1 --project=my-project\n"},
 		"no right to see a bucket": {places, answers{"storage buckets describe gs://kept": "ERROR: no permission"}, "unchecked bucket kept: no permission; \n"},
 		"no cache": {places, answers{"artifacts repositories describe": "ERROR: NOT_FOUND: Requested entity"},
 			noCache + "does not exist, so no node can pull an image of docker.io; " + fmt.Sprintf(create, "hub")},
@@ -204,7 +203,7 @@ func TestRun(t *testing.T) {
 		checks, err := Run(t.Context(), dir, "dev", Offline)
 		require.NoError(t, err)
 		for _, want := range []string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "unchecked project: offline", "; needed: binaryauthorization.googleapis.com, cloudresourcemanager", "unchecked quota CPUS: the project did not answer; needed: 52, us-central1",
-			"unchecked machine g2-standard-32: the project did not answer; needed: in us-central1-a", "unchecked bucket inline: ", "unchecked image cache us-central1-docker.pkg.dev/my-project/hub: "} {
+			"unchecked machine g2-standard-32: the project did not answer; needed: in us-central1-a", "unchecked bucket absent: ", "unchecked image cache us-central1-docker.pkg.dev/my-project/hub: "} {
 			assert.Contains(t, problems(checks), want)
 		}
 		assert.NotContains(t, problems(checks), "bucket made", "the stack creates it")

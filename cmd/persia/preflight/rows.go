@@ -236,20 +236,10 @@ func buckets(s *config.Stack) []row {
 			names = append(names, v.GCSFuse.Bucket)
 		}
 	}
-	for i := range s.Jobs {
-		for _, v := range s.Jobs[i].Volumes {
-			if v.CSI != nil && v.CSI.Driver == gcp.DriverGCSFuse {
-				names = append(names, v.CSI.VolumeAttributes["bucketName"])
-			}
-		}
-	}
 	slices.Sort(names)
 	var rows []row
 	region := s.Cluster.Region
 	for _, bucket := range slices.Compact(names) {
-		if bucket == "" || bucket == "_" { // the driver mounts all buckets
-			continue
-		}
 		rows = append(rows, row{
 			name: "bucket " + bucket, ask: []string{"storage", "buckets", "describe", "gs://" + bucket, "--format=json"},
 			refused: []refusal{{absent, "it does not exist, so no pod that mounts it starts", fmt.Sprintf("correct the name, write create: {} next to it, or run "+
