@@ -18,6 +18,8 @@ PARALLEL ?= 4
 # Go's default, those of sandbox/gcp spend a third of their time on it.
 TEST := GOGC=400 go test -vet=off
 
+NIGHTLY := $(TEST) -count=1 -timeout 4h -parallel $(PARALLEL) -v
+
 # What linters and workflows are checked with, in an environment of its own.
 LINTERS := .sandbox/linters
 
@@ -82,8 +84,9 @@ stacks:
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
-nightly: toolchain ## Run the long tests, or only RUN, with SEED and .sandbox/nightly.log.
-	@cd sandbox && $(TEST) -count=1 -timeout 4h -parallel $(PARALLEL) -v -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) 2>&1 | \
+nightly: toolchain ## Run the long tests, and whole stacks with Pulumi's Kubernetes provider, or only RUN, with SEED.
+	@cd sandbox && { $(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
+		$(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Prod|Queue|Storage|Edits)$$)' ./e2e -official; } 2>&1 | \
 		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +DONE' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/nightly.log; exit 1; }
 

@@ -94,11 +94,6 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 			return nil, err
 		}
 	}
-	if s.options.OfficialKubernetes {
-		if err := s.linkPluginCache(); err != nil {
-			return nil, err
-		}
-	}
 	if err := s.withoutLogs(); err != nil {
 		return nil, err
 	}

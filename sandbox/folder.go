@@ -102,23 +102,3 @@ func (f folder) withoutLogs() error {
 	}
 	return renameio.WriteFile(path, []byte("The sandbox keeps no logs of Pulumi.\n"), 0o600)
 }
-
-// linkPluginCache lets the engine use the plugins that the user has installed.
-func (f folder) linkPluginCache() error {
-	home := os.Getenv("PULUMI_HOME")
-	if home == "" {
-		user, err := os.UserHomeDir()
-		if err != nil {
-			return err
-		}
-		home = filepath.Join(user, ".pulumi")
-	}
-	if err := os.MkdirAll(f.path("pulumi"), 0o700); err != nil {
-		return err
-	}
-	err := os.Symlink(filepath.Join(home, "plugins"), f.path("pulumi", "plugins"))
-	if errors.Is(err, fs.ErrExist) {
-		return nil
-	}
-	return err
-}

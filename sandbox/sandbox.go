@@ -44,8 +44,7 @@ type Options struct {
 	Executable string
 	// Real describes the real node. Without a pool, it is the one of the last up.
 	Real RealNode
-	// OfficialKubernetes makes the engine start the official Kubernetes provider,
-	// pulumi-resource-kubernetes, from the PATH or from Pulumi's plugin cache.
+	// OfficialKubernetes makes the engine start the official Kubernetes provider of the toolchain.
 	OfficialKubernetes bool
 	// Terminated, once it is closed, interrupts the Pulumi CLI. It may be nil.
 	Terminated <-chan struct{}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,7 +34,11 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (int, error) {
 	var err error
-	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, toolchain.OfStacks)
+	groups := []toolchain.Group{toolchain.OfStacks}
+	if flag.Parse(); *official {
+		groups = append(groups, toolchain.OfOfficial)
+	}
+	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, groups...)
 	if err != nil {
 		return 0, err
 	}

@@ -30,6 +30,8 @@ const (
 	OfNode Group = "a real node"
 	// OfBuckets has Cloud Storage FUSE, for stacks and tests that really mount a bucket.
 	OfBuckets Group = "buckets"
+	// OfOfficial has Pulumi's own Kubernetes provider, which takes longer to compile than all others.
+	OfOfficial Group = "the official Kubernetes provider"
 	// OfBenchmarks has what a benchmark compares the program with.
 	OfBenchmarks Group = "benchmarks"
 )
@@ -108,6 +110,8 @@ var all = []tool{
 
 	{OfBuckets, "gcsfuse", "gcsfuse", "github.com/googlecloudplatform/gcsfuse/v3", "github.com/googlecloudplatform/gcsfuse/v3",
 		[]variable{{"github.com/googlecloudplatform/gcsfuse/v3/common.gcsfuseVersion", "{semver}"}}},
+
+	{OfOfficial, "pulumi-resource-kubernetes", "kubernetes-provider", "github.com/pulumi/pulumi-kubernetes/provider/v4", "./", nil},
 
 	{OfBenchmarks, "kubectl", "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
 }

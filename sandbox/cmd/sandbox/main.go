@@ -34,9 +34,8 @@ func main() {
 	}
 }
 
-// officialKubernetes is the environment variable that, set to "official", makes the engine
-// start the official Kubernetes provider.
-const officialKubernetes = "SANDBOX_KUBERNETES_PROVIDER"
+// official reports whether the engine starts the official Kubernetes provider.
+func official() bool { return os.Getenv("SANDBOX_KUBERNETES_PROVIDER") == "official" }
 
 // flags has the values of the flags, and how this process is asked to end.
 type flags struct {
@@ -231,6 +230,9 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	if s.HasRealNode() {
 		more = append(more, toolchain.OfPods, toolchain.OfNode)
 	}
+	if official() {
+		more = append(more, toolchain.OfOfficial)
+	}
 	return s, f.build(ctx, more...)
 }
 
@@ -254,7 +256,7 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 		Real:       f.real,
 		Out:        f.out(),
 
-		OfficialKubernetes: os.Getenv(officialKubernetes) == "official",
+		OfficialKubernetes: official(),
 		Terminated:         f.terminated,
 	})
 }
