@@ -77,7 +77,9 @@ func (d *deployment) read(files fs.FS) (err error) {
 	d.ran = effects.Read(d.before.Resources)
 	d.replaced = gke.Replaced(d.cfg.Project, d.cfg.Cluster, d.before.Resources)
 	d.plan = d.cfg.Plan()
-	d.plan.LastHourlyCost = lastHourlyCost(d.before.Outputs)
+	if cost, ok := d.before.Outputs[hourlyCost].(float64); ok {
+		d.plan.LastHourlyCost = &cost
+	}
 	return nil
 }
 

@@ -3,19 +3,18 @@ package stack
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
-	"persia/config"
 	"persia/infra/storage"
-	"persia/workload/persia"
 )
+
+// hourlyCost is the name of the output with the cost of all nodes for an hour.
+const hourlyCost = "hourlyCost"
 
 // export exports all outputs of the stack.
 func (d *deployment) export() {
 	outputs := pulumi.Map{
-		"capacity":          pulumi.Any(capacityOutput(d.plan)),
 		"clusterName":       d.cluster.Name,
 		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
 		"checkpointVolumes": volumeOutputs(d.volumes),
-		"jobs":              jobOutputs(d.jobs),
 		"serviceAccounts":   serviceAccounts(d.ctx, d.cfg),
 		storage.OutputName:  d.data.output,
 	}
@@ -23,8 +22,8 @@ func (d *deployment) export() {
 		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint
 		outputs["kubeconfig"] = d.cluster.Access.Kubeconfig
 	}
-	if queued := queuedJobs(d.cfg); len(queued) > 0 {
-		outputs["queuedJobs"] = queued
+	if cost := d.plan.HourlyCost; cost != nil {
+		outputs[hourlyCost] = pulumi.Float64(*cost)
 	}
 	if d.pedl != nil {
 		outputs["pedl"] = d.pedl.output()
@@ -51,36 +50,4 @@ func volumeOutput(volume *storage.Volume) pulumi.Map {
 		"storage":   pulumi.String(volume.Storage),
 		"onDestroy": pulumi.String(volume.OnDestroy),
 	}
-}
-
-// jobOutputs gives the number of replicas of each role of each job.
-func jobOutputs(jobs map[string]*persia.Job) pulumi.Map {
-	outputs := pulumi.Map{}
-	for name, job := range jobs {
-		roles := pulumi.Map{}
-		for _, role := range job.Roles {
-			roles[role.Name] = pulumi.Int(role.Replicas)
-		}
-		outputs[name] = roles
-	}
-	return outputs
-}
-
-// queuedJobs gives the queue of each job that waits in one or has left it, with commands that show the
-// job's place and what it waits for.
-func queuedJobs(cfg *config.Stack) pulumi.Map {
-	outputs := pulumi.Map{}
-	for _, job := range cfg.Jobs {
-		if job.Queue == "" || job.Suspend {
-			continue
-		}
-		outputs[job.Name] = pulumi.StringMap{
-			"queue":    pulumi.String(job.Queue),
-			"priority": pulumi.String(job.Priority),
-			"place":    pulumi.String("go run ./cmd/persia status"),
-			"events": pulumi.Sprintf("kubectl -n %s get events --field-selector involvedObject.kind=Workload",
-				persia.NamespaceName),
-		}
-	}
-	return outputs
 }

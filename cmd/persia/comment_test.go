@@ -66,7 +66,7 @@ var kept = func() object {
 }()
 
 // costs is the outputs of a stack that costs so much an hour.
-func costs(hourly float64) object { return object{"capacity": object{"hourlyCost": hourly}} }
+func costs(hourly float64) object { return object{"hourlyCost": hourly} }
 
 // edit is a preview with each kind of event.
 var edit = []object{
@@ -143,7 +143,7 @@ system     1
 +     spec.modes[0]: "ReadWriteOnce"
 - gcp:storage/bucket:Bucket  vol (delete) [retain]
 outputs
-!     capacity.hourlyCost: 2 => 3.5
+!     hourlyCost: 2 => 3.5
 ~~~
 
 </details>

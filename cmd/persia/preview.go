@@ -171,8 +171,8 @@ func (s step) bookkeeping() bool {
 
 // cost returns what an hour costs after the update, and the difference, or "".
 func (p *preview) cost() string {
-	before, had := hourly(p.outputs.Old.Outputs)
-	after, has := hourly(p.outputs.New.Outputs)
+	before, had := p.outputs.Old.Outputs["hourlyCost"].(float64)
+	after, has := p.outputs.New.Outputs["hourlyCost"].(float64)
 	switch {
 	case !has:
 		return ""
@@ -181,12 +181,6 @@ func (p *preview) cost() string {
 	default:
 		return fmt.Sprintf("USD %.2f an hour", after)
 	}
-}
-
-func hourly(outputs map[string]any) (cost float64, ok bool) {
-	capacity, _ := outputs["capacity"].(map[string]any)
-	cost, ok = capacity["hourlyCost"].(float64)
-	return cost, ok
 }
 
 // diff is the change of each resource and of the outputs, sorted, because the engine has no order.

@@ -100,9 +100,6 @@ func (s *stack) assertDev() {
 	assert.Equal(s.t, "nats://persia-nats-service.nats-io.svc:4222", outputs["natsUrl"].Value)
 	assert.Equal(s.t, []any{object{"volume": "checkpoints-vol", "claim": "checkpoints-pvc",
 		"storage": "directory /var/lib/persia of the node", "onDestroy": "lost with its node"}}, outputs["checkpointVolumes"].Value)
-	assert.Equal(s.t, object{"adult-income": object{
-		"adult-income-nn-worker": 1.0, "adult-income-dataloader": 1.0, "adult-income-embedding-worker": 1.0, "adult-income-embedding-ps": 1.0,
-	}}, outputs["jobs"].Value)
 }
 
 // assertComment previews an edit as a pull request comment, which testdata/preview-comment.md shows.

@@ -53,16 +53,8 @@ type Claim struct {
 type Job struct {
 	pulumi.ResourceState
 
-	// Roles are the StatefulSets or Kubernetes Jobs, by name.
-	Roles []RoleOutput
 	// Objects create the pods: a StatefulSet for each role, a JobSet, or a PersiaJob.
 	Objects []runtime.Object
-}
-
-// RoleOutput describes a role in the outputs of the stack.
-type RoleOutput struct {
-	Name     string
-	Replicas int
 }
 
 // NewJob registers a training.
@@ -86,12 +78,6 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 		job.Objects = addJobSet(objects, name, args, needs)
 	} else {
 		job.Objects = addStatefulSets(objects, name, args, needs)
-	}
-	for _, role := range roles(args.Job, args.Namespace) {
-		job.Roles = append(job.Roles, RoleOutput{
-			Name:     workloadName(args.Job, role),
-			Replicas: replicasOf(args.Job, role.config),
-		})
 	}
 	return job, objects.End()
 }

@@ -37,9 +37,6 @@ func NewOperatedJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulu
 		pulumi.ReplaceWith([]pulumi.Resource{guard}), pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges([]string{"spec"}))
 	addOperatedCompletion(objects, name, args, string(text), needs, registered)
 	job.Objects = []runtime.Object{planned}
-	for _, role := range args.Job.Roles() {
-		job.Roles = append(job.Roles, RoleOutput{Name: args.Job.Name + "-" + role.Name, Replicas: replicasOf(args.Job, *role.Role)})
-	}
 	return job, objects.End()
 }
 
