@@ -32,7 +32,7 @@ func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, state 
 		NodePools:    cfg.Pools(),
 		NVIDIADriver: cfg.NVIDIADriver,
 		Images:       cfg.Images,
-		KeepNetwork:  data.keepsNetwork(cfg),
+		KeepNetwork:  keepsNetwork(cfg),
 		AdoptNetwork: data.network,
 		Keys:         data.keys,
 		Adopts:       needsAdopter(cfg),

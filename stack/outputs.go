@@ -16,7 +16,6 @@ func (d *deployment) export() {
 		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
 		"checkpointVolumes": volumeOutputs(d.volumes),
 		"serviceAccounts":   serviceAccounts(d.ctx, d.cfg),
-		storage.OutputName:  d.data.output,
 	}
 	if d.cluster.Access != nil {
 		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint

@@ -21,15 +21,11 @@ type storedData struct {
 	found map[string]storage.Found
 	// pairs are the pairs of volumes in the state of the stack.
 	pairs map[string]storage.Pair
-	// left are Filestore instances that removed volumes left in the network.
-	left []storage.Record
 	// network reports that the network that outlives the stack exists.
 	network bool
 	keys    *iam.Keys
 	// google is the provider of Google Cloud. It is nil on an existing cluster.
 	google pulumi.ProviderResource
-	// output is the output that the next update reads.
-	output pulumi.Input
 }
 
 // findStorage looks up the storage of all volumes, and compares it with the last update. It
@@ -38,10 +34,6 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, goo
 	volumes := cfg.StoredVolumes()
 	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name), Provider: google}
 	found, err := storage.Find(ctx, cloud, volumes)
-	if err != nil {
-		return nil, err
-	}
-	previous, err := storage.Previous(state.Outputs, state.Resources)
 	if err != nil {
 		return nil, err
 	}
@@ -55,18 +47,10 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, goo
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
 		return nil, err
 	}
-	if err := storage.Deleted(ctx, cloud, previous, volumes); err != nil {
+	if err := storage.Deleted(ctx, cloud, storage.Previous(state.Resources), volumes); err != nil {
 		return nil, err
 	}
-	left, err := storage.Left(ctx, cloud, previous, volumes)
-	if err != nil {
-		return nil, err
-	}
-	output, err := storage.Output(left)
-	if err != nil {
-		return nil, err
-	}
-	data := &storedData{found: found, pairs: pairs, left: left, keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google)), google: google, output: output}
+	data := &storedData{found: found, pairs: pairs, keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google)), google: google}
 	data.network, err = data.hasNetwork(ctx, cfg)
 	return data, err
 }
@@ -81,8 +65,8 @@ func (d *storedData) inGoogle() pulumi.ResourceOption {
 
 // keepsNetwork reports whether destroy keeps a Filestore instance, and with it the network: without
 // the network nothing reaches the instance, and Google deletes no network with an instance in it.
-func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
-	return len(d.left) > 0 || slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
+func keepsNetwork(cfg *config.Stack) bool {
+	return slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
@@ -90,7 +74,7 @@ func (d *storedData) keepsNetwork(cfg *config.Stack) bool {
 // hasNetwork reports whether the network of an earlier life of the stack exists. Destroy keeps it
 // even if the stack had not created the instance yet.
 func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, error) {
-	if cfg.Cluster.Existing != nil || len(d.left) == 0 && !slices.ContainsFunc(cfg.StoredVolumes(), inNetwork) {
+	if cfg.Cluster.Existing != nil || !slices.ContainsFunc(cfg.StoredVolumes(), inNetwork) {
 		return false, nil
 	}
 	exists, err := compute.LookUp(ctx, "network", map[string]any{"project": cfg.Project, "name": cfg.Cluster.Name}, &struct{}{}, d.google)

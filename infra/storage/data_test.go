@@ -11,21 +11,6 @@ import (
 	"persia/internal/testkit"
 )
 
-// lastUpdate returns a cloud in which the last update of the stack has left records of its
-// storage in the outputs.
-func lastUpdate(there testkit.Cloud, records ...any) testkit.Cloud {
-	if there == nil {
-		there = testkit.Cloud{}
-	}
-	there["outputs"] = map[string]any{"storage": records}
-	return there
-}
-
-// record returns an update's record of the storage of a volume.
-func record(volume string, source map[string]any) any {
-	return map[string]any{"volume": volume, "source": source}
-}
-
 // TestRenamedVolume checks that a new name of a volume does not change its storage, which has a
 // name of its own.
 func TestRenamedVolume(t *testing.T) {
@@ -34,7 +19,7 @@ func TestRenamedVolume(t *testing.T) {
 			before := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
 			volume := test.source(map[string]any{"kmsKey": kmsKey})
 			volume["name"], volume["claim"] = "renamed", "renamed"
-			after := programtest.MustDeploy(t, withVolume(t, volume), lastUpdate(nil, record("more", test.source(map[string]any{}))))
+			after := programtest.MustDeploy(t, withVolume(t, volume), nil)
 			for _, token := range []string{test.typeToken, testkit.KeyGrant} {
 				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
 			}
@@ -68,10 +53,12 @@ func TestNoEditDeletes(t *testing.T) {
 			}
 			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
 			deletable := inState(test.typeToken, map[string]any{"persia-stack": programtest.ThisStack, "persia-deleted-with-stack": "true"})
-			// last returns a cloud with a resource in the state, and a record in the outputs of the last
-			// successful update.
-			last := func(there testkit.Cloud, outputs map[string]any, records ...any) testkit.Cloud {
-				there = lastUpdate(there, records...)
+			// last returns a cloud with a resource in the state.
+			last := func(there testkit.Cloud, outputs map[string]any) testkit.Cloud {
+				if there == nil {
+					there = testkit.Cloud{}
+				}
+				there["outputs"] = map[string]any{"clusterName": "persia-dev"}
 				there["resources"] = map[string]any{"urn:pulumi:dev::persia::" + test.typeToken + "::" + test.name: map[string]any{"outputs": outputs}}
 				return there
 			}
@@ -91,9 +78,8 @@ func TestNoEditDeletes(t *testing.T) {
 				}
 			}
 			for state, cloud := range map[string]testkit.Cloud{
-				"the storage is gone":     last(nil, deletable),
-				"the state keeps it":      last(left(programtest.ThisStack), inState(test.typeToken, owned)),
-				"the state has forgotten": lastUpdate(left(programtest.ThisStack), record("more", resolved(test.typeToken, test.repeated))),
+				"the storage is gone": last(nil, deletable),
+				"the state keeps it":  last(left(programtest.ThisStack), inState(test.typeToken, owned)),
 			} {
 				_, err := programtest.Deploy(t, without, cloud)
 				require.NoError(t, err, state)
@@ -105,25 +91,6 @@ func TestNoEditDeletes(t *testing.T) {
 			assert.Equal(t, deletable["labels"], testkit.At(t, still.One(t, test.typeToken, test.name), "labels"))
 		})
 	}
-}
-
-// TestNetworkOfWhatIsLeft: Google deletes no network with an instance in it, and an
-// instance that a volume has left is still there.
-func TestNetworkOfWhatIsLeft(t *testing.T) {
-	share := record("share", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": map[string]any{"tier": "ZONAL"}}))
-	network := func(there testkit.Cloud) testkit.Resource {
-		return programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), lastUpdate(there, share)).One(t, testkit.Network, "persia-dev")
-	}
-	assert.True(t, network(left(programtest.ThisStack)).RegisterRPC.GetRetainOnDelete())
-	assert.False(t, network(nil).RegisterRPC.GetRetainOnDelete(), "the instance was deleted by hand")
-	ofFailed := lastUpdate(left(programtest.ThisStack))
-	ofFailed["resources"] = map[string]any{"urn:pulumi:dev::persia::" + testkit.FilestoreInstance + "::us-central1-a/fs": map[string]any{
-		"outputs": inState(testkit.FilestoreInstance, map[string]any{"persia-stack": programtest.ThisStack})}}
-	failed := programtest.MustDeploy(t, programtest.ReadStack(t, "dev"), ofFailed).One(t, testkit.Network, "persia-dev")
-	assert.True(t, failed.RegisterRPC.GetRetainOnDelete(), "an update that failed had created it")
-	elsewhere := left(programtest.ThisStack)
-	elsewhere[instanceID]["networks"] = []any{map[string]any{"network": "default"}}
-	assert.False(t, network(elsewhere).RegisterRPC.GetRetainOnDelete(), "it is in another network")
 }
 
 // TestOneGrantOfAKey checks that all users of a key share one grant, because IAM stores it once,

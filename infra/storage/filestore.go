@@ -105,8 +105,9 @@ func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (prese
 		found.sizeGiB = int64(instance.FileShares[0].CapacityGb)
 		found.fixed = append(found.fixed, fixed{"share", s.Share, instance.FileShares[0].Name})
 	}
+	network := ""
 	if len(instance.Networks) > 0 {
-		found.network = path.Base(instance.Networks[0].Network)
+		network = path.Base(instance.Networks[0].Network)
 		addresses := instance.Networks[0].IpAddresses
 		if len(addresses) > 0 {
 			found.ip = addresses[0]
@@ -119,7 +120,7 @@ func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (prese
 		found.fixed = append(found.fixed,
 			fixed{"create.tier", create.Tier, instance.Tier},
 			fixed{"create.kmsKey", create.KMSKey, instance.KmsKeyName},
-			fixed{"instance", "network " + path.Base(cloud.Network), "network " + found.network})
+			fixed{"instance", "network " + path.Base(cloud.Network), "network " + network})
 	}
 	return found, nil
 }

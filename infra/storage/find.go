@@ -16,8 +16,8 @@ type Found struct {
 	// ID is the ID with which Pulumi imports the storage, or "" if it does not exist.
 	ID string
 
-	// network is the name of the network that a Filestore instance is in, and ip its address.
-	network, ip string
+	// ip is the address of a Filestore instance.
+	ip string
 }
 
 // present is existing storage, with the settings that a stack must match.

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
@@ -14,50 +13,25 @@ import (
 	"persia/config"
 )
 
-// OutputName is the output of a stack that its next update reads: which Filestore instances the
-// stack has left in its network.
-const OutputName = "storage"
-
-// Record is storage that the stack has created.
+// Record is storage that the state of the stack has.
 type Record struct {
-	Source config.Sources `json:"source"`
-	// project is the Google Cloud project of storage that the state of the stack has, or "".
+	source config.VolumeSource
+	// project is its Google Cloud project.
 	project string
 	// deletes is true if Pulumi deletes the storage when the program no longer registers it.
 	deletes bool
 }
 
-// Output returns the output that the next update reads.
-func Output(left []Record) (pulumi.Input, error) {
-	text, err := json.Marshal(left)
-	if err != nil {
-		return nil, err
-	}
-	var plain any
-	err = json.Unmarshal(text, &plain)
-	return pulumi.ToOutput(plain), err
-}
-
-// Previous returns the storage that earlier updates have created, and that is in the state of the
-// stack or in its outputs. A failed update changes the state, and leaves the outputs as they were.
-func Previous(outputs map[string]any, resources map[resource.URN]map[string]any) ([]Record, error) {
-	text, err := json.Marshal(outputs[OutputName])
-	if err != nil {
-		return nil, err
-	}
+// Previous returns the storage in the state of the stack. Its outputs do not tell: a failed update changes
+// the state, and leaves the outputs as they were.
+func Previous(resources map[resource.URN]map[string]any) []Record {
 	var records []Record
-	if err := json.Unmarshal(text, &records); err != nil {
-		return nil, fmt.Errorf("output %s of the last update: %w", OutputName, err)
-	}
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
-		held, ok := inState(urn, resources[urn])
-		if !ok {
-			continue
+		if held, ok := inState(urn, resources[urn]); ok {
+			records = append(records, held)
 		}
-		records = slices.DeleteFunc(records, func(r Record) bool { return same(r.Source.Source(), held.Source.Source()) })
-		records = append(records, held)
 	}
-	return records, nil
+	return records
 }
 
 // inState returns the record of a resource in the state of a stack, if it is storage.
@@ -66,11 +40,11 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 	r := Record{project: text("project")}
 	switch urn.Type() {
 	case "gcp:storage/bucket:Bucket":
-		r.Source.GCSFuse = &config.GCSFuse{Bucket: text("name"), Create: &config.CreateBucket{}}
+		r.source = &config.GCSFuse{Bucket: text("name"), Create: &config.CreateBucket{}}
 	case "gcp:filestore/instance:Instance":
 		share, _ := outputs["fileShares"].(map[string]any)
 		name, _ := share["name"].(string)
-		r.Source.Filestore = &config.Filestore{Instance: text("name"), Location: text("location"), Share: name, Create: &config.CreateFilestore{}}
+		r.source = &config.Filestore{Instance: text("name"), Location: text("location"), Share: name, Create: &config.CreateFilestore{}}
 	case "gcp:compute/disk:Disk", "gcp:compute/regionDisk:RegionDisk":
 		disk := &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: []string{path.Base(text("zone"))}, Create: &config.CreateDisk{}}
 		if zones, _ := outputs["replicaZones"].([]any); len(zones) > 0 {
@@ -79,7 +53,7 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 				disk.Zones = append(disk.Zones, path.Base(fmt.Sprint(zone)))
 			}
 		}
-		r.Source.PersistentDisk = disk
+		r.source = disk
 	default:
 		return Record{}, false
 	}
@@ -118,23 +92,22 @@ func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 // or gone.
 func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) error {
 	for _, r := range previous {
-		source := r.Source.Source()
-		if r.project == "" || !r.deletes || createdBy(cloud, volumes, r) {
+		if !r.deletes || createdBy(cloud, volumes, r) {
 			continue
 		}
 		exists := true
 		if !cloud.Existing {
 			of := cloud
 			of.Project = r.project
-			there, err := backendOf(source).find(ctx, of)
+			there, err := backendOf(r.source).find(ctx, of)
 			if err != nil {
-				return fmt.Errorf("look for %s: %w", source, err)
+				return fmt.Errorf("look for %s: %w", r.source, err)
 			}
 			exists = there.ID != ""
 		}
 		if exists {
 			return fmt.Errorf("persia:storage: the state of the stack has %s in the project %s for deletion (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. "+
-				"To keep the data, write the volume back with create, without deleteWithStack, and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", source, r.project, source)
+				"To keep the data, write the volume back with create, without deleteWithStack, and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", r.source, r.project, r.source)
 		}
 	}
 	return nil
@@ -142,26 +115,6 @@ func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []conf
 
 func createdBy(cloud Cloud, volumes []config.StoredVolume, r Record) bool {
 	return slices.ContainsFunc(volumes, func(v config.StoredVolume) bool {
-		return v.Creates() && same(v.Source(), r.Source.Source()) && (r.project == "" || r.project == cloud.Project)
+		return v.Creates() && same(v.Source(), r.source) && r.project == cloud.Project
 	})
-}
-
-// Left returns the Filestore instances that earlier updates have created, that no volume names any
-// more, and that still exist. Google refuses to delete a network with an instance in it.
-func Left(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) ([]Record, error) {
-	var left []Record
-	for _, r := range previous {
-		instance, ok := r.Source.Source().(*config.Filestore)
-		if !ok || cloud.Existing || createdBy(cloud, volumes, r) {
-			continue
-		}
-		there, err := findFilestore(ctx, cloud, instance)
-		if err != nil {
-			return nil, fmt.Errorf("look for %s: %w", instance, err)
-		}
-		if there.ID != "" && there.network == path.Base(cloud.Network) {
-			left = append(left, Record{Source: r.Source})
-		}
-	}
-	return left, nil
 }

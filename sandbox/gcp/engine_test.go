@@ -31,7 +31,6 @@ import (
 
 	"persia/cmd/persia/recovery"
 	"persia/config"
-	"persia/infra/storage"
 	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
@@ -337,7 +336,7 @@ func (e *engine) up(file values) []step {
 	require.NoError(e, e.tryUp(file))
 	e.removed()
 	// Mocks see no outputs of a stack: these are written as they are in the states of stacks.
-	e.asked = values{"clusterName": e.load(file).Cluster.Name, storage.OutputName: e.left()}
+	e.asked = values{"clusterName": e.load(file).Cluster.Name}
 	e.recoverable()
 	return e.steps
 }
@@ -360,22 +359,6 @@ func (e *engine) load(file values) *config.Stack {
 	cfg, err := config.Load(func(key string) (string, bool) { value, given := configured[key]; return value, given }, os.DirFS(e.folder))
 	require.NoError(e, err)
 	return cfg
-}
-
-// left returns the Filestore instances in the simulated cloud that are not the stack's any more.
-func (e *engine) left() []any {
-	e.Helper()
-	var records []any
-	instances, err := e.cloud.List("file.instance")
-	require.NoError(e, err)
-	for name := range instances {
-		// projects/P/locations/L/instances/N
-		parts := strings.Split(name, "/")
-		if _, has := e.state[urnOf(instanceType, parts[3]+"/"+parts[5])]; !has {
-			records = append(records, values{"source": values{"filestore": values{"instance": parts[5], "location": parts[3], "create": values{}}}})
-		}
-	}
-	return records
 }
 
 // tryUp runs the program.
