@@ -50,8 +50,8 @@ preview: sandbox ## Show what `make up` would do, with each value if DIFF=1.
 comment: sandbox ## Print the preview as a pull request comment.
 	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)'
 
-status: sandbox ## Show the nodes, pods, and endpoints of STACK.
-	@$(SANDBOX) status --stack '$(STACK)' --stacks '$(STACKS)'
+status: sandbox ## Show the nodes, pods, jobs, and cost of STACK, with WATCH=1 again and again.
+	@$(SANDBOX) status --stack '$(STACK)' --stacks '$(STACKS)' $(if $(WATCH),--watch)
 
 kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 	@$(SANDBOX) kubeconfig --stack '$(STACK)' --stacks '$(STACKS)'

@@ -46,7 +46,6 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	printNodes(out, nodes.Items)
 	printPods(out, nodes.Items, pods.Items)
 	report, err := status.Read(ctx, config, time.Now())
 	if err != nil {
@@ -88,21 +87,6 @@ func (s *Sandbox) Variables() string {
 		folder = "'" + folder + "'"
 	}
 	return "STACKS=" + folder + " " + stack
-}
-
-func printNodes(out io.Writer, nodes []corev1.Node) {
-	ready, machines := map[string]count{}, map[string]string{}
-	for _, node := range nodes {
-		name := poolOf(node)
-		ready[name] = ready[name].add(nodeReady(node))
-		machines[name] = node.Labels[corev1.LabelInstanceTypeStable]
-	}
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "\nNODE POOL\tMACHINE\tNODES READY")
-	for _, name := range slices.Sorted(maps.Keys(ready)) {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", name, machines[name], ready[name])
-	}
-	_ = table.Flush()
 }
 
 func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
@@ -152,10 +136,4 @@ func ownerOf(pod corev1.Pod) string {
 		return "Deployment " + strings.TrimSuffix(owner.Name, "-"+hash)
 	}
 	return owner.Kind + " " + owner.Name
-}
-
-func nodeReady(node corev1.Node) bool {
-	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
-		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
-	})
 }

@@ -123,11 +123,12 @@ Exit codes:
 func statusCommand() *cobra.Command {
 	rules, overrides := clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}
 	var job string
+	var watch bool
 	command := &cobra.Command{
 		Use:   "status",
 		Short: "Say what each training job does, and why it waits",
-		Long: `Status says what each training job of a cluster does, its last checkpoint, and why it
-waits, with the next command. It changes nothing.
+		Long: `Status says what the nodes of a cluster cost, which jobs have their GPUs, what each training job
+does, its last checkpoint, and why it waits, with the next command. It changes nothing.
 
 With --wait, it shows how a job goes on until it has ended, and exits with 0 if the job is complete,
 and with 1 if it has failed.`,
@@ -140,16 +141,24 @@ and with 1 if it has failed.`,
 			if job != "" {
 				return fails(status.Follow(command.Context(), config, job, command.OutOrStdout()))
 			}
-			now, err := status.Read(command.Context(), config, time.Now())
-			if err == nil && len(now.Jobs) == 0 {
-				command.Println(status.None)
+			show := func(out io.Writer) error {
+				now, err := status.Read(command.Context(), config, time.Now())
+				if err != nil {
+					return err
+				}
+				now.Print(out)
+				return nil
 			}
-			now.Print(command.OutOrStdout())
-			return fails(err)
+			if watch {
+				status.Watch(command.Context(), command.OutOrStdout(), show)
+				return nil
+			}
+			return fails(show(command.OutOrStdout()))
 		},
 	}
 	command.Flags().StringVar(&rules.ExplicitPath, "kubeconfig", "", "the kubeconfig `FILE`; by default that of KUBECONFIG, or ~/.kube/config")
 	command.Flags().StringVar(&overrides.CurrentContext, "context", "", "the `CONTEXT` of the kubeconfig; by default its current one")
+	command.Flags().BoolVar(&watch, "watch", false, "show it every five seconds")
 	command.Flags().StringVar(&job, "wait", "", "the `JOB` to wait for")
 	return command
 }

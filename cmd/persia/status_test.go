@@ -31,7 +31,8 @@ const running = `{"items": [
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
 		"labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
-	"/api/v1/pods": pods,
+	"/api/v1/pods":  pods,
+	"/api/v1/nodes": `{"items": []}`,
 	"/api/v1/namespaces/persia/events": `{"items": [{"involvedObject": {"kind": "Pod", "name": "clicks-nn-worker-0"}, "type": "Normal",
 		"reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max node group size reached"}]}`,
 	"/api/v1/namespaces/nats-io/pods":                          `{"items": []}`,

@@ -23,7 +23,8 @@ import (
 
 // Report is the state of a cluster's jobs at a time.
 type Report struct {
-	Jobs []Job
+	Pools []Pool
+	Jobs  []Job
 	// NATS are the servers of NATS that do not run, with why.
 	NATS []Wait
 }
@@ -68,18 +69,22 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 			return Report{}, err
 		}
 	}
-	queues, nodes := queued(inKueue, now), requested(ofGKE)
-	var report Report
+	queues, asked := queued(inKueue, now), requested(ofGKE)
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return Report{}, fmt.Errorf("read the nodes: %w", err)
+	}
+	report := Report{Pools: poolsOf(nodes.Items, trainings)}
 	for _, training := range trainings {
 		job, id := Job{Training: training}, training.Namespace+"/"+training.Job
 		if !asksForNodes(training) {
-			delete(nodes, id) // the request stays when the nodes are there
+			delete(asked, id) // the request stays when the nodes are there
 		}
 		ofPods, err := waits(ctx, client, training.Namespace, training.pods)
 		if err != nil {
 			return Report{}, err
 		}
-		job.Waits = slices.Concat(queues[id], nodes[id], ofPods)
+		job.Waits = slices.Concat(queues[id], asked[id], ofPods)
 		if training.End == "" {
 			job.State = cmp.Or(lastWords(ctx, client, training.pods), job.State)
 			if pod := coordinator(training.Job, training.pods); pod != "" {
@@ -174,6 +179,10 @@ func logOf(ctx context.Context, client kubernetes.Interface, namespace, pod stri
 
 // Print shows the report.
 func (r Report) Print(out io.Writer) {
+	printPools(out, r.Pools)
+	if len(r.Jobs) == 0 {
+		fmt.Fprintf(out, "\n%s\n", None)
+	}
 	for _, job := range r.Jobs {
 		fmt.Fprintf(out, "\njob %s: %s\n", job.Job, job.State)
 		if job.Checkpoint != "" {
@@ -184,6 +193,21 @@ func (r Report) Print(out io.Writer) {
 	if len(r.NATS) > 0 {
 		fmt.Fprintf(out, "\nNATS\n")
 		printWaits(out, r.NATS)
+	}
+}
+
+// Watch shows a text every five seconds, on a cleared terminal, until ctx ends.
+func Watch(ctx context.Context, out io.Writer, show func(io.Writer) error) {
+	for ctx.Err() == nil {
+		var text strings.Builder
+		if err := show(&text); err != nil {
+			fmt.Fprintln(&text, err) // a later look may succeed
+		}
+		fmt.Fprintf(out, "\033[H\033[2J%s", text.String())
+		select {
+		case <-ctx.Done():
+		case <-time.After(5 * time.Second):
+		}
 	}
 }
 

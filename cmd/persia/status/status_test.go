@@ -1,14 +1,20 @@
 package status
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -119,12 +125,30 @@ func TestRead(t *testing.T) {
 		return &corev1.Pod{Status: status, ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: name,
 			Labels: labels(strings.Split(name, "-")[0], "nn-worker"), Annotations: map[string]string{gcp.AnnotationRequest: "request"}}}
 	}
-	full := unscheduled("0/3 nodes are available: 3 Insufficient cpu.")
+	full := unscheduled("0/3 nodes are available: 3 Insufficient cpu. preemption: 0/3 nodes are available: 3 No preemption victims found for incoming pod.")
+	node := func(name, pool, machine, accelerator, gpus string) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{gcp.LabelNodePool: pool, gcp.LabelAccelerator: accelerator,
+				corev1.LabelInstanceTypeStable: machine, corev1.LabelTopologyRegion: "us-central1"}},
+			Status: corev1.NodeStatus{
+				Capacity:   corev1.ResourceList{gcp.GPUResource: resource.MustParse(gpus)},
+				Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
+			},
+		}
+	}
+	trains := replica("feed-nn-worker-0", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
+	trains.Spec = corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gcp.GPUResource: resource.MustParse("1")}}}}}
+	ended := trains.DeepCopy()
+	ended.Name, ended.Status.Phase = "feed-nn-worker-1", corev1.PodSucceeded
+	lost := node("d", "rest", "x9-unknown-8", "", "0")
+	lost.Status.Conditions[0].Status = corev1.ConditionUnknown
 	client := fake.NewClientset(
+		node("a", "gpu", "n1-standard-8", "nvidia-tesla-t4", "2"), node("b", "gpu", "n1-standard-8", "nvidia-tesla-t4", "2"),
+		node("c", "system", "e2-standard-4", "", "0"), lost,
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks", Labels: labels("clicks", "completion")}},
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed", Labels: labels("feed", "completion")}},
 		replica("clicks-nn-worker-0", full), replica("clicks-nn-worker-1", full),
-		replica("feed-nn-worker-0", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}),
+		trains, ended,
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nats-io", Name: "nats-1", Labels: map[string]string{"app": "nats"}}, Status: waiting("ErrImagePull", "no such tag")},
 	)
 	custom := func(apiVersion, kind, name string) runtime.Object {
@@ -141,6 +165,12 @@ func TestRead(t *testing.T) {
 	var out strings.Builder
 	report.Print(&out)
 	assert.Equal(t, `
+NODE POOL  MACHINE        NODES READY  GPUS            USD AN HOUR, LISTED 2025-03-06
+gpu        n1-standard-8  2/2          1 feed, 3 free  2.16
+rest       x9-unknown-8   0/1                          unknown
+system     e2-standard-4  1/1                          0.13
+all                                                    2.29 and more
+
 job clicks: 0 of 2 pods are ready
   queue: clicks: place 1 of 1 in the queue ads: GKE waits until it has all nodes at once: accepted
     next: kubectl -n persia describe workload clicks
@@ -149,7 +179,7 @@ job clicks: 0 of 2 pods are ready
   no room: clicks-nn-worker-0 and 1 more: 0/3 nodes are available: 3 Insufficient cpu.
     next: kubectl -n persia describe pod clicks-nn-worker-0
 
-job feed: 1 of 1 pods are ready
+job feed: 2 of 2 pods are ready
 
 NATS
   image: nats-1: ErrImagePull: no such tag
@@ -167,4 +197,23 @@ func TestCheckpointOf(t *testing.T) {
 	assert.Equal(t, "/ckpt/clicks/1/attempt-1/step-200, 12m0s ago", checkpointOf(log, now))
 	assert.Equal(t, "/ckpt/a, 10m0s ago", checkpointOf("2026-11-24T11:50:00Z launch.py: attempt 2 starts from /ckpt/a\n", now))
 	assert.Empty(t, checkpointOf("2026-11-24T11:50:00Z launch.py: attempt 1 starts from the beginning\n", now))
+}
+
+// TestWatch shows what it can until it is interrupted: a look that fails may succeed later.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithTimeout(t.Context(), 12*time.Second)
+		defer stop()
+		looks, out := 0, strings.Builder{}
+		Watch(ctx, &out, func(out io.Writer) error {
+			looks++
+			if looks == 2 {
+				return errors.New("no answer")
+			}
+			_, err := fmt.Fprintf(out, "look %d\n", looks)
+			return err
+		})
+		const clear = "\033[H\033[2J"
+		assert.Equal(t, clear+"look 1\n"+clear+"no answer\n"+clear+"look 3\n", out.String())
+	})
 }

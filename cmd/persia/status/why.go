@@ -43,7 +43,7 @@ var said = []cause{
 	// A pool has a group in each zone, whose URI includes the zone.
 	{"no machines", "gcloud compute instance-groups managed list --filter name~POOL --uri | xargs -n 1 gcloud compute instance-groups managed list-errors",
 		[]string{"out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
-	{"no addresses", "pulumi stack output capacity", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
+	{"no addresses", "pulumi preview   # lists the address ranges", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
 	{"pool is full", "pulumi config get --path persia:nodePools   # increase maxNodes of POOL, and run pulumi up", []string{"max node group size reached"}},
 	{"volume", "kubectl -n NAMESPACE get pvc", []string{"PersistentVolumeClaim", "persistentvolumeclaim", "FailedMount", "FailedAttachVolume", "Multi-Attach"}},
 	{"image", describe, []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}},
@@ -105,7 +105,8 @@ func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
 		case of.Kind != "Pod" || of.Name != pod.Name:
 		case pod.Spec.NodeName != "" && slices.Contains(scheduling, event.Reason):
 		case event.Type == corev1.EventTypeWarning || event.Reason == "NotTriggerScaleUp":
-			texts = append(texts, event.Reason+": "+event.Message)
+			message, _, _ := strings.Cut(event.Message, " preemption: ")
+			texts = append(texts, event.Reason+": "+message)
 		}
 	}
 	return texts
@@ -128,7 +129,9 @@ func stateTexts(pod corev1.Pod) []string {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			texts = append(texts, condition.Message)
+			// What follows is about pods that could make room.
+			message, _, _ := strings.Cut(condition.Message, " preemption: ")
+			texts = append(texts, message)
 		}
 	}
 	return texts

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -16,6 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/spf13/cobra"
 
+	"persia/cmd/persia/status"
 	"persia/sandbox"
 	"persia/sandbox/agent"
 	"persia/sandbox/toolchain"
@@ -44,6 +46,8 @@ type flags struct {
 	terminated                                         <-chan struct{}
 	// json has the engine's events on standard output, and what is for people on standard error.
 	json bool
+	// watch shows the status again and again.
+	watch bool
 }
 
 func command(flags *flags) *cobra.Command {
@@ -62,11 +66,13 @@ func command(flags *flags) *cobra.Command {
 	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	preview := run("preview", "Show what up would change", flags.preview)
 	preview.Flags().BoolVar(&flags.json, "json", false, "print the engine's events, one JSON object a line")
+	state := run("status", "Show the state of a stack", flags.status)
+	state.Flags().BoolVar(&flags.watch, "watch", false, "show it every five seconds")
 	root.AddCommand(
 		run("up", "Bring a stack up, or up to date", flags.up), preview, trainCommand(flags), archiveCommand(flags), agentCommand(), nodeCommand(), machineCommand(),
 		run("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		run("down", "Delete a stack and stop everything that up started", flags.down),
-		run("status", "Show the state of a stack", flags.status),
+		state,
 		run("kubeconfig", "Print the path of a stack's kubeconfig", flags.kubeconfig),
 		run("toolchain", "Compile the programs that the sandbox runs", flags.buildToolchain),
 	)
@@ -162,7 +168,12 @@ func (f *flags) status(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.Status(ctx, os.Stdout)
+	show := func(out io.Writer) error { return s.Status(ctx, out) }
+	if f.watch {
+		status.Watch(ctx, os.Stdout, show)
+		return nil
+	}
+	return show(os.Stdout)
 }
 
 func (f *flags) kubeconfig(context.Context) error {
