@@ -141,7 +141,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 		return "", err
 	}
 	addresses := fmt.Sprintf("gcp:%d", served)
-	if s.options.OfficialKubernetes {
+	if Official() {
 		return addresses, nil
 	}
 	kube, err := provider.ServeEach(ctx, func() plugin.GrpcProvider { return kubeprovider.New(kubernetesVersion, s.bin()) })

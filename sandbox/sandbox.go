@@ -44,13 +44,14 @@ type Options struct {
 	Executable string
 	// Real describes the real node. Without a pool, it is the one of the last up.
 	Real RealNode
-	// OfficialKubernetes makes the engine start the official Kubernetes provider of the toolchain.
-	OfficialKubernetes bool
 	// Terminated, once it is closed, interrupts the Pulumi CLI. It may be nil.
 	Terminated <-chan struct{}
 	// Out shows progress.
 	Out io.Writer
 }
+
+// Official reports whether the engine starts the official Kubernetes provider of the toolchain.
+func Official() bool { return os.Getenv("SANDBOX_KUBERNETES_PROVIDER") == "official" }
 
 // Sandbox is the sandbox of one stack.
 type Sandbox struct {

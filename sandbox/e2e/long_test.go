@@ -10,9 +10,8 @@ import (
 
 // `make e2e` runs a dozen stacks, and `make nightly` everything.
 var (
-	long     = flag.Bool("long", false, "run the long form of each test, with random seeds")
-	official = flag.Bool("official", false, "run with the official Kubernetes provider, which is compiled first")
-	seed     = flag.Uint64("seed", 0, "the seed of what is random; without one, it is 1, or with -long a random number")
+	long = flag.Bool("long", false, "run the long form of each test, with random seeds")
+	seed = flag.Uint64("seed", 0, "the seed of what is random; without one, it is 1, or with -long a random number")
 )
 
 // nightly leaves a test to `make nightly`.

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"persia/sandbox"
 	"persia/sandbox/toolchain"
 )
 
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (int, error) {
 	var err error
 	groups := []toolchain.Group{toolchain.OfStacks}
-	if flag.Parse(); *official {
+	if sandbox.Official() {
 		groups = append(groups, toolchain.OfOfficial)
 	}
 	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, groups...)

@@ -92,7 +92,7 @@ func stackIn(t testing.TB, dir, name string, edits ...string) *stack {
 	s.edit(edits...)
 	s.s, err = sandbox.New(sandbox.Options{
 		Project: s.project, Stack: name, Dir: dir, Tools: tools, Executable: executable,
-		OfficialKubernetes: *official, Out: io.MultiWriter(t.Output(), s.printed),
+		Out: io.MultiWriter(t.Output(), s.printed),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {

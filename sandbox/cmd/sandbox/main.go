@@ -36,9 +36,6 @@ func main() {
 	}
 }
 
-// official reports whether the engine starts the official Kubernetes provider.
-func official() bool { return os.Getenv("SANDBOX_KUBERNETES_PROVIDER") == "official" }
-
 // flags has the values of the flags, and how this process is asked to end.
 type flags struct {
 	repository, stacks, dir, toolchain, archive, stack string
@@ -241,7 +238,7 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	if s.HasRealNode() {
 		more = append(more, toolchain.OfPods, toolchain.OfNode)
 	}
-	if official() {
+	if sandbox.Official() {
 		more = append(more, toolchain.OfOfficial)
 	}
 	return s, f.build(ctx, more...)
@@ -267,8 +264,7 @@ func (f *flags) find() (*sandbox.Sandbox, error) {
 		Real:       f.real,
 		Out:        f.out(),
 
-		OfficialKubernetes: official(),
-		Terminated:         f.terminated,
+		Terminated: f.terminated,
 	})
 }
 
