@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"golang.org/x/term"
 	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp"
@@ -119,10 +122,32 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if e.cli, err = auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: root}); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
+	if file, ok := s.options.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
+		e.cli = onTerminal{e.cli, s.options.Tools.Path("pulumi"), file}
+	}
 	if e.stack, err = s.selectStack(ctx, project, e.cli, providers); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	return e, nil
+}
+
+// onTerminal is the Pulumi CLI with an up that shows on a terminal what is at work and what it waits for.
+type onTerminal struct {
+	auto.PulumiCommand
+	path     string
+	terminal *os.File
+}
+
+func (c onTerminal) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string, args ...string) (string, string, int, error) {
+	if args[0] != "up" {
+		return c.PulumiCommand.Run(ctx, dir, stdin, out, errs, env, args...)
+	}
+	up := exec.CommandContext(ctx, c.path, args...)
+	up.Dir, up.Env = dir, append(os.Environ(), env...)
+	up.Stdin, up.Stdout, up.Stderr = os.Stdin, c.terminal, c.terminal
+	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
+	err := up.Run()
+	return "", "", up.ProcessState.ExitCode(), err
 }
 
 // restConfig returns the control plane's client configuration, or nil if it does not run.
@@ -159,7 +184,10 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli auto.Pul
 	if err := os.MkdirAll(s.State().dir, 0o700); err != nil {
 		return auto.Stack{}, err
 	}
-	path := []string{s.bin(), string(s.options.Tools), os.Getenv("PATH")}
+	path := []string{s.bin(), os.Getenv("PATH")}
+	if Official() {
+		path = append(path, string(s.options.Tools))
+	}
 	workspace, err := auto.NewLocalWorkspace(ctx,
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),

@@ -1,0 +1,41 @@
+package sandbox
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// unseen is a Pulumi CLI whose output is read.
+type unseen struct{ auto.PulumiCommand }
+
+func (unseen) Run(_ context.Context, _ string, _ io.Reader, _, _ []io.Writer, _ []string, args ...string) (string, string, int, error) {
+	return "read: " + strings.Join(args, " "), "", 0, nil
+}
+
+// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended.
+func TestUpOnATerminal(t *testing.T) {
+	dir := t.TempDir()
+	cli := filepath.Join(dir, "pulumi")
+	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho \"$PWD $OF: $*\"\nexit 3\n"), 0o700))
+	terminal, err := os.Create(filepath.Join(dir, "terminal"))
+	require.NoError(t, err)
+	defer func() { _ = terminal.Close() }()
+	c := onTerminal{unseen{}, cli, terminal}
+	_, _, code, err := c.Run(t.Context(), dir, nil, nil, nil, []string{"OF=dev"}, "up", "--yes")
+	assert.Error(t, err)
+	assert.Equal(t, 3, code)
+	shown, err := os.ReadFile(terminal.Name())
+	require.NoError(t, err)
+	assert.Equal(t, dir+" dev: up --yes\n", string(shown))
+	said, _, _, err := c.Run(t.Context(), dir, nil, nil, nil, nil, "stack", "output")
+	require.NoError(t, err)
+	assert.Equal(t, "read: stack output", said)
+}
