@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/api/resource"
 
+	"persia/config"
 	"persia/sandbox/bucket"
 	"persia/sandbox/toolchain"
 )
@@ -299,6 +302,51 @@ for name, content in {"s0/0.emb": "x", "dense.pt": "model", "embedding_dump_done
 		writer, reader := mountBucket(t, server, option, "--only-dir="+ttl), mountBucket(t, server, option, "--only-dir="+ttl)
 		assert.Equal(t, "0 0 0 0 0 0 0 1", python(t, script, writer.folder, reader.folder), "how many complete checkpoints the reader sees after each step, with %s", option)
 	}
+}
+
+// TestSidecar measures gcsfuse while files are created and written at the same time. An embedding parameter
+// server does so with four, and the default memory of the sidecar is for that. The fifth takes disk.
+func TestSidecar(t *testing.T) {
+	const fileSize = 96 << 20
+	memory, _ := reflect.TypeFor[config.Sidecar]().FieldByName("Memory")
+	planned := resource.MustParse(memory.Tag.Get("default"))
+	onDisk, err := filepath.Abs(filepath.Join(repository, ".sandbox")) // /tmp may be in memory
+	require.NoError(t, err)
+	for count, disk := range map[int]int64{4: 0, 5: fileSize} {
+		t.Run(fmt.Sprint(count, " files"), func(t *testing.T) {
+			_, server := serve(t)
+			n := mountBucket(t, server, "--temp-dir="+onDisk)
+			var files []*os.File
+			for i := range count {
+				assert.NoError(t, os.WriteFile(n.path(fmt.Sprint(i)), nil, 0o644))
+				files = append(files, n.open(fmt.Sprint(i), ""))
+			}
+			for range fileSize >> 20 {
+				for _, file := range files {
+					_, err := file.Write(make([]byte, 1<<20))
+					require.NoError(t, err)
+				}
+			}
+			for _, file := range files {
+				require.NoError(t, file.Close())
+			}
+			peak, written := n.kernelCount("status", "VmHWM:")<<10, n.kernelCount("io", "\nwrite_bytes:")
+			t.Logf("gcsfuse took %d MiB of memory, of %d MiB, and %d MiB of disk", peak>>20, planned.Value()>>20, written>>20)
+			assert.InEpsilon(t, planned.Value(), peak, 0.2, "bytes of memory")
+			assert.InDelta(t, disk, written, 1<<20, "bytes of disk")
+		})
+	}
+}
+
+// kernelCount returns a number that the kernel has counted for gcsfuse.
+func (n *node) kernelCount(file, name string) (count int64) {
+	n.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", n.gcsfuse.Process.Pid, file))
+	require.NoError(n.t, err)
+	_, line, _ := strings.Cut(string(text), name)
+	_, err = fmt.Sscan(line, &count)
+	require.NoError(n.t, err)
+	return count
 }
 
 // TestFaults: gcsfuse repeats what fails, and the file is whole when close has succeeded.
