@@ -7,6 +7,7 @@ toolchain go1.26.8
 require (
 	github.com/GoogleCloudPlatform/prometheus-engine v0.17.2
 	github.com/blang/semver v3.5.1+incompatible
+	github.com/container-storage-interface/spec v1.9.0
 	github.com/google/go-containerregistry v0.20.7
 	github.com/google/renameio/v2 v2.0.0
 	github.com/hashicorp/go-cty v1.4.1-0.20200414143053-d3edf31b6320
@@ -27,6 +28,7 @@ require (
 	k8s.io/apimachinery v0.34.2
 	k8s.io/client-go v0.34.2
 	k8s.io/component-helpers v0.34.2
+	k8s.io/kubelet v0.34.2
 	persia v0.0.0
 	sigs.k8s.io/cli-utils v0.37.2
 	sigs.k8s.io/yaml v1.6.0

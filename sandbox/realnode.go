@@ -22,6 +22,8 @@ type RealNode struct {
 	Pool string
 	// Images is the folder of the archives, *.tar, with the images of its pods.
 	Images string
+	// Buckets is the address of a server of buckets, which the node then mounts with gcsfuse, or empty.
+	Buckets string
 }
 
 // findRealNode returns the real node of the options, or else of the last up, so that later commands need no options.
@@ -66,6 +68,7 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 		Kubeconfig: s.Kubeconfig(),
 		PKI:        s.cluster.PKI(),
 		Tools:      s.options.Tools,
+		Buckets:    n.Buckets,
 	}
 	program, err := nodeProgram(s.options.Executable, options)
 	if err != nil {

@@ -22,9 +22,9 @@ func TestFindRealNode(t *testing.T) {
 		err  string
 	}{
 		"none":                        {},
-		"as it was":                   {last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"train", "/i"}},
-		"the first":                   {said: RealNode{"train", "images"}, want: RealNode{"train", images}},
-		"another":                     {said: RealNode{"gpu", "images"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{"gpu", images}},
+		"as it was":                   {last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{Pool: "train", Images: "/i"}},
+		"the first":                   {said: RealNode{Pool: "train", Images: "images"}, want: RealNode{Pool: "train", Images: images}},
+		"another":                     {said: RealNode{Pool: "gpu", Images: "images"}, last: `{"Pool": "train", "Images": "/i"}`, want: RealNode{Pool: "gpu", Images: images}},
 		"a file that is not readable": {last: `{`, err: "real-node.json: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -98,29 +98,36 @@ var buildingImages sync.Mutex
 // newTraining makes the sandbox of a training with an engine. Nothing of it is up yet.
 func newTraining(t *testing.T, engine config.Engine) *training {
 	t.Helper()
-	compiled, archives := trainingImages(t)
 	dir := t.TempDir()
 	r := &training{dir: dir, stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints")), engine: engine}
+	r.create(t, "")
+	return r
+}
+
+// create makes the sandbox, with the address of a server of buckets, if any.
+func (r *training) create(t *testing.T, buckets string) {
+	t.Helper()
+	compiled, archives := trainingImages(t)
 	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(text, &r.example))
 	r.write(t, r.example)
 	s, err := sandbox.New(sandbox.Options{
-		Project: repository, Stacks: r.stacks, Stack: "train", Dir: dir,
+		Project: repository, Stacks: r.stacks, Stack: "train", Dir: r.dir,
 		Tools: compiled, Executable: executable,
-		Real: sandbox.RealNode{Pool: "system", Images: archives},
+		Real: sandbox.RealNode{Pool: "system", Images: archives, Buckets: buckets},
 		Out:  t.Output(),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			logFiles(t, filepath.Join(dir, "train", "node", "node.log"))
-			logFiles(t, filepath.Join(dir, "train", "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
+			logFiles(t, filepath.Join(r.dir, "train", "node", "node.log"))
+			logFiles(t, filepath.Join(r.dir, "train", "node", "*", "root", "var", "log", "gcsfuse.log"))
+			logFiles(t, filepath.Join(r.dir, "train", "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})
 	r.cluster = cluster{t: t, s: s}
-	return r
 }
 
 // write writes the stack file.

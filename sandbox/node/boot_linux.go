@@ -53,6 +53,12 @@ func Boot(dir string, logger *slog.Logger) error {
 	for _, command := range commands(linkOf(dir).machine, node) {
 		keep(logger, command...)
 	}
+	if buckets := os.Getenv(bucketsVariable); buckets != "" {
+		go func() {
+			driver := &bucketDriver{node: node, server: buckets, logger: logger}
+			logger.Error("the driver of buckets has ended", "error", driver.serve())
+		}()
+	}
 	awaitServiceRules()
 	keep(logger, networkPolicies(node)...)
 	select {}

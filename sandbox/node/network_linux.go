@@ -19,7 +19,7 @@ import (
 )
 
 // connect links the host with the machine of the process pid, and relays the API server
-// into the machine. The machine has no route to anything but the host's end of the link:
+// and the server of buckets into the machine. The machine has no route to anything but the host's end of the link:
 // it does not answer packets that come from elsewhere.
 func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 	server, err := apiServer(m.Kubeconfig)
@@ -40,6 +40,15 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 	); err != nil {
 		return nil, err
 	}
+	// The machine's programs connect to the address in the kubeconfig, and pods to
+	// the address of the Service kubernetes.
+	targets := map[string]string{
+		net.JoinHostPort("127.0.0.1", port): server,
+		net.JoinHostPort(controlplane.AdvertisedAddress, strconv.Itoa(controlplane.AdvertisedPort)): server,
+	}
+	if m.Buckets != "" {
+		targets[m.Buckets] = m.Buckets
+	}
 	var relays []net.Listener
 	err = inNetwork(pid, func() error {
 		if err := ip(
@@ -56,12 +65,7 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 		); err != nil {
 			return err
 		}
-		// The machine's programs connect to the address in the kubeconfig, and pods to
-		// the address of the Service kubernetes.
-		for _, address := range []string{
-			net.JoinHostPort("127.0.0.1", port),
-			net.JoinHostPort(controlplane.AdvertisedAddress, strconv.Itoa(controlplane.AdvertisedPort)),
-		} {
+		for address := range targets {
 			listener, err := net.Listen("tcp", address)
 			if err != nil {
 				return err
@@ -71,7 +75,7 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 		return nil
 	})
 	for _, listener := range relays {
-		go relay(ctx, listener, server)
+		go relay(ctx, listener, targets[listener.Addr().String()])
 	}
 	return relays, err
 }

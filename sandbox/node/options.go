@@ -25,6 +25,8 @@ type Options struct {
 	// with.
 	PKI   string
 	Tools toolchain.Tools
+	// Buckets is the address on the loopback interface of a server of buckets, or empty. The Tools then have gcsfuse.
+	Buckets string
 }
 
 // machine is the machine of a node.

@@ -13,6 +13,9 @@ import (
 // bootProgram is the path of this program in the machine.
 const bootProgram = "/opt/sandbox"
 
+// bucketsVariable tells that program [Options.Buckets].
+const bucketsVariable = "SANDBOX_BUCKETS"
+
 // spec returns the OCI runtime specification of the machine. It requests no OOM score
 // and no resource limits: lowering them requires CAP_SYS_RESOURCE, which root lacks in
 // some virtual machines.
@@ -37,7 +40,7 @@ func (o Options) spec(node string) (*specs.Spec, error) {
 			Cwd: "/",
 			// The shell does not replace itself by a command that is not its last.
 			Args: []string{"/bin/sh", "-c", `"$@"; exit`, "sh", bootProgram, "machine", "--dir", o.Dir},
-			Env:  []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+			Env:  []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", bucketsVariable + "=" + o.Buckets},
 			Capabilities: &specs.LinuxCapabilities{
 				Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
 			},
@@ -52,7 +55,7 @@ func (o Options) spec(node string) (*specs.Spec, error) {
 			// Containers in the machine have rules of their own.
 			Resources: &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}},
 			// The kubelet reads the kernel's log to notice when memory runs out.
-			Devices: []specs.LinuxDevice{{Path: "/dev/kmsg", Type: "c", Major: 1, Minor: 11}},
+			Devices: []specs.LinuxDevice{{Path: "/dev/kmsg", Type: "c", Major: 1, Minor: 11}, {Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229}},
 		},
 	}, nil
 }

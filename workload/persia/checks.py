@@ -9,6 +9,7 @@ import time
 
 import coordinator
 from link import full_name
+from memory import lost_bucket
 from processes import Command
 
 # GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that
@@ -19,6 +20,9 @@ DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 
 def before(role, environment):
     """Return why a role cannot start, or None, from checks that take no time."""
+    lost = lost_bucket()
+    if lost:
+        return f"gcsfuse has ended, which mounted {lost}: delete the pod {os.uname().nodename}, which gets no other; if it ran out of memory, increase sidecar.memory"
     names = ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"]
     if role == coordinator.NN_WORKER:
         names.append("PERSIA_NN_WORKER_ENTRY")

@@ -15,6 +15,9 @@ SIZE = 16 * 1024
 # The most that can be written into the block of a smaller file, of an older release.
 BLOCK = 4096
 
+# How a bucket is mounted: by GKE's driver, and by gcsfuse itself.
+BUCKETS = ("fuse", "fuse.gcsfuse")
+
 # How many pods the record knows.
 PODS = 8
 
@@ -171,17 +174,32 @@ class Memory:
 
 
 def in_bucket(folder, mounts="/proc/self/mounts"):
-    """Report whether a folder is mounted through Cloud Storage FUSE: GKE's driver mounts it as fuse, and
-    the program itself as fuse.gcsfuse."""
+    """Report whether a folder is mounted through Cloud Storage FUSE."""
     folder, found = os.path.realpath(folder) + os.sep, ("", "")
+    for point, kind in mounted(mounts):
+        if folder.startswith(point + os.sep):
+            # Of two mounts at the same point, the later one is seen.
+            found = max((point, kind), found, key=lambda mount: len(mount[0]))
+    return found[1] in BUCKETS
+
+
+def lost_bucket(mounts="/proc/self/mounts"):
+    """Return where a bucket was mounted by a gcsfuse that has ended, or None. GKE gives a pod no other."""
+    for point, kind in mounted(mounts):
+        try:
+            if kind in BUCKETS:
+                os.stat(point)
+        except OSError as error:
+            if error.errno == errno.ENOTCONN:
+                return point
+    return None
+
+
+def mounted(mounts):
+    """Return the mounts, each with its kind."""
     with open(mounts, errors="surrogateescape") as lines:
-        for line in lines:
-            point, kind = line.split(" ")[1:3]
-            point = point.replace("\\040", " ").rstrip(os.sep) + os.sep
-            if folder.startswith(point):
-                # Of two mounts at the same point, the later one is seen.
-                found = max((point, kind), found, key=lambda mount: len(mount[0]))
-    return found[1] in ("fuse", "fuse.gcsfuse")
+        found = [line.split(" ")[1:3] for line in lines]
+    return [(point.replace("\\040", " ").rstrip(os.sep), kind) for point, kind in found]
 
 
 def fill(name, mode, text):
