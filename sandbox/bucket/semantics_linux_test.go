@@ -155,7 +155,7 @@ func TestBucketSemantics(t *testing.T) {
 	for _, cache := range caches {
 		t.Run("metadata is cached "+cache.name, func(t *testing.T) {
 			t.Parallel()
-			buckets, server := serve(t)
+			served, server := serve(t)
 			writer, reader := mountBucket(t, server, cache.options...), mountBucket(t, server, cache.options...)
 			// sees asserts what the reader sees after a change: the old state while it is cached, and then
 			// the new one.
@@ -204,7 +204,7 @@ func TestBucketSemantics(t *testing.T) {
 				first, second := writer.open("contended", "first"), reader.open("contended", "second")
 				require.NoError(t, first.Close())
 				assert.Equal(t, "stale file handle", outcome(nil, second.Close()))
-				content, _ := buckets.Content("checkpoints", "contended")
+				content := served.Content("contended")
 				assert.Equal(t, "first", string(content))
 			})
 			t.Run("folders cannot be renamed", func(t *testing.T) {
@@ -219,9 +219,9 @@ func TestBucketSemantics(t *testing.T) {
 				writer.kill()
 				replaced.Close()
 				created.Close()
-				content, _ := buckets.Content("checkpoints", "killed")
+				content := served.Content("killed")
 				assert.Equal(t, "old", fmt.Sprintf("%.9s", content), "what was there stays")
-				content, _ = buckets.Content("checkpoints", "created")
+				content = served.Content("created")
 				assert.Empty(t, len(content), "what was flushed to no avail")
 			})
 		})
@@ -271,10 +271,10 @@ print(first.read(), renew(first))
 	for name, option := range map[string]string{"for ever": "--metadata-cache-ttl-secs=-1", "not at all": "--metadata-cache-ttl-secs=0"} {
 		t.Run("metadata is cached "+name, func(t *testing.T) {
 			t.Parallel()
-			buckets, server := serve(t)
+			served, server := serve(t)
 			first, second := mountBucket(t, server, option), mountBucket(t, server, option)
 			assert.Equal(t, "renewed\nSuperseded\nOSError\nrenewed\n{} True\n{} renewed", python(t, script, first.folder, second.folder))
-			record, _ := buckets.Content("checkpoints", "coordinator.json")
+			record := served.Content("coordinator.json")
 			assert.Contains(t, string(record), `"holder": "`+first.folder)
 		})
 	}
@@ -351,7 +351,7 @@ func (n *node) kernelCount(file, name string) (count int64) {
 
 // TestFaults: gcsfuse repeats what fails, and the file is whole when close has succeeded.
 func TestFaults(t *testing.T) {
-	buckets, server := serve(t)
+	served, server := serve(t)
 	writer := mountBucket(t, server)
 	for name, fault := range map[string]bucket.Fault{
 		"an error":            {Status: http.StatusServiceUnavailable},
@@ -361,21 +361,20 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fault.Name, fault.Times = name, 2
-			buckets.Inject(&fault)
+			served.Inject(&fault)
 			want := strings.Repeat(name, 5<<20)
 			require.NoError(t, writer.open(name, want).Close())
-			content, _ := buckets.Content("checkpoints", name)
+			content := served.Content(name)
 			assert.True(t, want == string(content), "%d of %d bytes", len(content), len(want))
 			assert.Zero(t, fault.Times, "faults that did not happen")
 		})
 	}
 }
 
-// serve starts a server with an empty bucket named checkpoints.
+// serve starts a server of an empty bucket named checkpoints.
 func serve(t *testing.T) (*bucket.Server, *httptest.Server) {
-	var buckets bucket.Server
-	buckets.Create("checkpoints")
-	server := httptest.NewServer(&buckets)
+	served := bucket.New("checkpoints")
+	server := httptest.NewServer(served)
 	t.Cleanup(server.Close)
-	return &buckets, server
+	return served, server
 }

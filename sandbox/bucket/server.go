@@ -1,5 +1,5 @@
-// Package bucket serves buckets like Cloud Storage does, for the clients of its JSON and XML
-// interfaces on this machine. It keeps objects in memory.
+// Package bucket serves a bucket like Cloud Storage does, for gcsfuse and other Go clients of its JSON and
+// XML interfaces on this machine. It keeps objects in memory.
 //
 // It is never kinder than Cloud Storage: it allows one write a second to a name, an upload becomes an
 // object only when it is complete, a precondition that does not hold fails, and a chunk that comes twice
@@ -7,13 +7,15 @@
 package bucket
 
 import (
-	"crypto/md5"
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"maps"
 	"mime"
 	"mime/multipart"
 	"net/http"
@@ -25,12 +27,13 @@ import (
 	"time"
 )
 
-// Server has the buckets. Its zero value has none.
+// Server serves one bucket.
 type Server struct {
+	name       string
 	mu         sync.Mutex
-	buckets    map[string]map[string]*object
+	objects    map[string]*object
 	uploads    map[string]*upload
-	written    map[string]time.Time // when each object was last written, by bucket and name
+	written    map[string]time.Time // when each object was last written
 	generation int64
 	faults     []*Fault
 }
@@ -45,15 +48,13 @@ type object struct {
 
 // upload is a resumable upload.
 type upload struct {
-	bucket, name string
-	query        url.Values
-	attributes   attributes
-	content      []byte
+	query      url.Values
+	attributes attributes
+	content    []byte
 }
 
 // attributes are what a client says of an object.
 type attributes struct {
-	Name        string            `json:"name"`
 	ContentType string            `json:"contentType"`
 	Metadata    map[string]string `json:"metadata"`
 	CRC32C      string            `json:"crc32c"`
@@ -89,14 +90,9 @@ var (
 // betweenWrites is the time between two writes of a name.
 const betweenWrites = time.Second
 
-// Create creates an empty bucket.
-func (s *Server) Create(name string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.buckets == nil {
-		s.buckets, s.uploads, s.written = map[string]map[string]*object{}, map[string]*upload{}, map[string]time.Time{}
-	}
-	s.buckets[name] = map[string]*object{}
+// New returns a server of an empty bucket.
+func New(name string) *Server {
+	return &Server{name: name, objects: map[string]*object{}, uploads: map[string]*upload{}, written: map[string]time.Time{}}
 }
 
 // Inject makes requests fail from now on.
@@ -106,15 +102,14 @@ func (s *Server) Inject(f *Fault) {
 	s.faults = append(s.faults, f)
 }
 
-// Content returns the content of an object, and whether it exists.
-func (s *Server) Content(bucket, name string) ([]byte, bool) {
+// Content returns the content of an object, or nothing if it does not exist.
+func (s *Server) Content(name string) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	o, ok := s.buckets[bucket][name]
-	if !ok {
-		return nil, false
+	if o, ok := s.objects[name]; ok {
+		return o.content
 	}
-	return o.content, true
+	return nil
 }
 
 // fault takes the next fault for a request.
@@ -124,7 +119,7 @@ func (s *Server) fault(r *http.Request) (Fault, bool) {
 	for _, f := range s.faults {
 		name := r.URL.Path + " " + r.URL.Query().Get("name")
 		if u, ok := s.uploads[r.URL.Query().Get("upload_id")]; ok {
-			name += " " + u.name
+			name += " " + u.query.Get("name")
 		}
 		if f.Times > 0 && (f.Method == "" || f.Method == r.Method) && strings.Contains(name, f.Name) {
 			f.Times--
@@ -143,7 +138,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			io.CopyN(io.Discard, r.Body, r.ContentLength/2)
 			panic(http.ErrAbortHandler)
 		case f.Status != 0:
-			answer(w, nil, failure{f.Status, "backendError"})
+			refuse(w, failure{f.Status, "backendError"})
 			return
 		}
 	}
@@ -158,43 +153,53 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := r.URL.Query()
-	switch at := strings.Join(path[:min(3, len(path))], "/"); {
-	case at == "upload/storage/v1" && len(path) == 6 && q.Has("upload_id"):
-		s.resume(w, r, body)
-	case at == "upload/storage/v1" && len(path) == 6:
-		s.begin(w, r, path[4], body)
-	case at == "storage/v1/b" && len(path) == 5:
-		s.list(w, path[3], q)
-	case at == "storage/v1/b" && len(path) >= 6:
-		s.object(w, r, path[3], path[5], path[6:])
-	default:
-		s.download(w, r, path[0], strings.Join(path[1:], "/"))
+	value, err := s.serve(w, r, path, body)
+	var failed failure
+	if errors.As(err, &failed) {
+		refuse(w, failed)
+	} else if value != nil {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(value)
 	}
 }
 
-// answer writes a value as JSON, or an error.
-func answer(w http.ResponseWriter, value any, err error) {
-	w.Header().Set("Content-Type", "application/json")
-	if err != nil {
-		f := err.(failure)
-		w.WriteHeader(f.status)
-		value = map[string]any{"error": map[string]any{
-			"code": f.status, "message": f.reason, "errors": []any{map[string]string{"reason": f.reason, "message": f.reason}},
-		}}
+// serve returns the answer to a request, or nil if it has answered.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, path []string, body []byte) (any, error) {
+	q := r.URL.Query()
+	switch at := strings.Join(path[:min(3, len(path))], "/"); {
+	case !slices.Contains(path, s.name):
+		return nil, notFound
+	case at == "upload/storage/v1" && q.Has("upload_id"):
+		return s.resume(w, r, body)
+	case at == "upload/storage/v1" && q.Get("uploadType") == "resumable":
+		return s.begin(w, r, body)
+	case at == "upload/storage/v1":
+		return s.upload(r, body)
+	case at == "storage/v1/b" && len(path) == 5:
+		return s.list(q), nil
+	case at == "storage/v1/b" && len(path) >= 6:
+		return s.object(w, r, path[5], path[6:])
 	}
-	json.NewEncoder(w).Encode(value)
+	return nil, s.download(w, r, strings.Join(path[1:], "/"))
+}
+
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, f failure) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(f.status)
+	json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{
+		"code": f.status, "message": f.reason, "errors": []any{map[string]string{"reason": f.reason, "message": f.reason}},
+	}})
 }
 
 // resource returns an object as the JSON interface describes it.
-func resource(bucket, name string, o *object) map[string]any {
-	sum := md5.Sum(o.content)
+func (s *Server) resource(name string, o *object) map[string]any {
 	return map[string]any{
-		"kind": "storage#object", "bucket": bucket, "name": name, "id": fmt.Sprintf("%s/%s/%d", bucket, name, o.generation),
+		"kind": "storage#object", "bucket": s.name, "name": name, "id": fmt.Sprintf("%s/%s/%d", s.name, name, o.generation),
 		"generation": strconv.FormatInt(o.generation, 10), "metageneration": strconv.FormatInt(o.metageneration, 10),
 		"size": strconv.Itoa(len(o.content)), "contentType": o.contentType, "metadata": o.metadata, "storageClass": "STANDARD",
 		"updated": o.updated.Format(time.RFC3339Nano), "timeCreated": o.updated.Format(time.RFC3339Nano),
-		"md5Hash": base64.StdEncoding.EncodeToString(sum[:]), "crc32c": checksum(o.content),
+		"crc32c": checksum(o.content),
 	}
 }
 
@@ -203,26 +208,16 @@ func checksum(content []byte) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// list answers with the objects below a prefix, and with the next level of folders if the query has a
+// list returns the objects below a prefix, and with the next level of folders if the query has a
 // delimiter (https://cloud.google.com/storage/docs/json_api/v1/objects/list).
-func (s *Server) list(w http.ResponseWriter, bucket string, q url.Values) {
-	objects, ok := s.buckets[bucket]
-	if !ok {
-		answer(w, nil, notFound)
-		return
-	}
+func (s *Server) list(q url.Values) any {
 	most := 1000
 	if n, err := strconv.Atoi(q.Get("maxResults")); err == nil && n > 0 {
 		most = min(most, n)
 	}
 	prefix, delimiter := q.Get("prefix"), q.Get("delimiter")
-	names := make([]string, 0, len(objects))
-	for name := range objects {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	items, prefixes, next := []any{}, []string{}, ""
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		rest, below := strings.CutPrefix(name, prefix)
 		if !below || name < q.Get("startOffset") || name <= q.Get("pageToken") || q.Get("endOffset") != "" && name >= q.Get("endOffset") {
 			continue
@@ -247,13 +242,13 @@ func (s *Server) list(w http.ResponseWriter, bucket string, q url.Values) {
 		if len(items)+len(prefixes) == most {
 			break
 		}
-		items, next = append(items, resource(bucket, name, objects[name])), name
+		items, next = append(items, s.resource(name, s.objects[name])), name
 	}
 	page := map[string]any{"kind": "storage#objects", "items": items, "prefixes": prefixes}
 	if len(items)+len(prefixes) == most {
 		page["nextPageToken"] = next
 	}
-	answer(w, page, nil)
+	return page
 }
 
 // conditions reports which precondition of a query an object, or nil, does not meet. which is "" or
@@ -276,177 +271,135 @@ func current(generation string, o *object) bool {
 	return generation == "" || generation == "0" || generation == strconv.FormatInt(o.generation, 10)
 }
 
-// put writes an object whole.
-func (s *Server) put(bucket, name string, q url.Values, a attributes, content []byte) (*object, error) {
-	objects, ok := s.buckets[bucket]
-	if !ok {
-		return nil, notFound
-	}
-	if err := conditions(q, "", objects[name]); err != nil {
+// put writes an object whole, and returns it as the JSON interface describes it.
+func (s *Server) put(name string, q url.Values, a attributes, content []byte) (any, error) {
+	if err := conditions(q, "", s.objects[name]); err != nil {
 		return nil, err
 	}
 	if a.CRC32C != "" && a.CRC32C != checksum(content) {
 		return nil, failure{http.StatusBadRequest, "invalid"}
 	}
-	key := bucket + "/" + name
-	if time.Since(s.written[key]) < betweenWrites {
+	if time.Since(s.written[name]) < betweenWrites {
 		return nil, tooManyTimes
 	}
-	s.written[key] = time.Now()
+	s.written[name] = time.Now()
 	s.generation = max(s.generation+1, time.Now().UnixMicro())
-	objects[name] = &object{content, s.generation, 1, time.Now().UTC(), a.ContentType, a.Metadata}
-	return objects[name], nil
+	s.objects[name] = &object{content, s.generation, 1, time.Now().UTC(), a.ContentType, a.Metadata}
+	return s.resource(name, s.objects[name]), nil
 }
 
-// begin answers an upload in one request, or the first request of a resumable one.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request, bucket string, body []byte) {
-	q := r.URL.Query()
-	if q.Get("uploadType") == "resumable" {
-		u := &upload{bucket: bucket, name: q.Get("name"), query: q}
-		json.Unmarshal(body, &u.attributes)
-		if u.name == "" {
-			u.name = u.attributes.Name
+// begin begins a resumable upload.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte) (any, error) {
+	u := &upload{query: r.URL.Query()}
+	if err := json.Unmarshal(body, &u.attributes); err != nil {
+		return nil, failure{http.StatusBadRequest, err.Error()}
+	}
+	if err := conditions(u.query, "", s.objects[u.query.Get("name")]); err != nil {
+		return nil, err
+	}
+	s.generation++
+	id := strconv.FormatInt(s.generation, 36)
+	s.uploads[id] = u
+	w.Header().Set("Location", fmt.Sprintf("http://%s/upload/storage/v1/b/%s/o?uploadType=resumable&upload_id=%s", r.Host, s.name, id))
+	return struct{}{}, nil
+}
+
+// upload takes an object in one request, whose first part has the attributes and whose second the content.
+func (s *Server) upload(r *http.Request, body []byte) (any, error) {
+	_, parameters, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	parts := multipart.NewReader(bytes.NewReader(body), parameters["boundary"])
+	var contents [2][]byte
+	for i := range contents {
+		part, err := parts.NextPart()
+		if err == nil {
+			contents[i], err = io.ReadAll(part)
 		}
-		if err := conditions(q, "", s.buckets[bucket][u.name]); err != nil {
-			answer(w, nil, err)
-			return
+		if err != nil {
+			return nil, failure{http.StatusBadRequest, err.Error()}
 		}
-		s.generation++
-		id := strconv.FormatInt(s.generation, 36)
-		s.uploads[id] = u
-		w.Header().Set("Location", fmt.Sprintf("http://%s/upload/storage/v1/b/%s/o?uploadType=resumable&upload_id=%s", r.Host, bucket, id))
-		answer(w, map[string]any{}, nil)
-		return
 	}
 	var a attributes
-	var content []byte
-	_, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	parts := multipart.NewReader(strings.NewReader(string(body)), parameters["boundary"])
-	for i := 0; i < 2 && err == nil; i++ {
-		var part *multipart.Part
-		if part, err = parts.NextPart(); err != nil {
-			break
-		}
-		if i == 0 {
-			err = json.NewDecoder(part).Decode(&a)
-		} else {
-			content, err = io.ReadAll(part)
-		}
+	if err := json.Unmarshal(contents[0], &a); err != nil {
+		return nil, failure{http.StatusBadRequest, err.Error()}
 	}
-	if err != nil {
-		answer(w, nil, failure{http.StatusBadRequest, err.Error()})
-		return
-	}
-	name := q.Get("name")
-	if name == "" {
-		name = a.Name
-	}
-	o, err := s.put(bucket, name, q, a, content)
-	if err != nil {
-		answer(w, nil, err)
-		return
-	}
-	answer(w, resource(bucket, name, o), nil)
+	return s.put(r.URL.Query().Get("name"), r.URL.Query(), a, contents[1])
 }
 
 // resume takes the next chunk of a resumable upload: "bytes FIRST-LAST/TOTAL", or "bytes */TOTAL", where
 // TOTAL is * until the client knows it. Only the chunk that reaches TOTAL makes an object.
-func (s *Server) resume(w http.ResponseWriter, r *http.Request, body []byte) {
+func (s *Server) resume(w http.ResponseWriter, r *http.Request, body []byte) (any, error) {
 	id := r.URL.Query().Get("upload_id")
 	u, ok := s.uploads[id]
 	if !ok {
-		answer(w, nil, notFound)
-		return
-	}
-	if r.Method == http.MethodDelete {
-		delete(s.uploads, id)
-		w.WriteHeader(499)
-		return
+		return nil, notFound
 	}
 	place, total, _ := strings.Cut(strings.TrimPrefix(r.Header.Get("Content-Range"), "bytes "), "/")
 	if first, _, ok := strings.Cut(place, "-"); ok {
 		at, err := strconv.Atoi(first)
 		if err != nil || at > len(u.content) {
-			answer(w, nil, failure{http.StatusBadRequest, "invalid range"})
-			return
+			return nil, failure{http.StatusBadRequest, "invalid range"}
 		}
 		if end := at + len(body); end > len(u.content) {
 			u.content = append(u.content, body[len(u.content)-at:]...)
 		}
-	}
-	if r.Header.Get("Content-Range") == "" {
-		u.content, total = body, strconv.Itoa(len(body))
 	}
 	if n, err := strconv.Atoi(total); err != nil || n != len(u.content) {
 		if len(u.content) > 0 {
 			w.Header().Set("Range", fmt.Sprintf("bytes=0-%d", len(u.content)-1))
 		}
 		// Go's client asks for 200 in place of 308, which net/http would take for a redirection.
-		if r.Header.Get("X-GUploader-No-308") != "" {
-			w.Header().Set("X-Http-Status-Code-Override", "308")
-			return
-		}
-		w.WriteHeader(http.StatusPermanentRedirect)
-		return
+		w.Header().Set("X-Http-Status-Code-Override", "308")
+		return nil, nil
 	}
-	o, err := s.put(u.bucket, u.name, u.query, u.attributes, u.content)
-	if err != nil {
-		answer(w, nil, err)
-		return
+	value, err := s.put(u.query.Get("name"), u.query, u.attributes, u.content)
+	if err == nil {
+		delete(s.uploads, id)
 	}
-	delete(s.uploads, id)
-	answer(w, resource(u.bucket, u.name, o), nil)
+	return value, err
 }
 
 // object answers what a client asks of one object.
-func (s *Server) object(w http.ResponseWriter, r *http.Request, bucket, name string, more []string) {
+func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, more []string) (any, error) {
 	q := r.URL.Query()
-	o, ok := s.buckets[bucket][name]
-	ok = ok && current(q.Get("generation"), o)
-	if !ok {
-		answer(w, nil, notFound)
-		return
+	o, ok := s.objects[name]
+	if !ok || !current(q.Get("generation"), o) {
+		return nil, notFound
 	}
 	which := ""
 	if len(more) > 0 {
 		which = "Source"
 	}
 	if err := conditions(q, which, o); err != nil {
-		answer(w, nil, err)
-		return
+		return nil, err
 	}
 	switch {
-	case r.Method == http.MethodGet && q.Get("alt") == "media":
-		s.download(w, r, bucket, name)
 	case r.Method == http.MethodGet:
-		answer(w, resource(bucket, name, o), nil)
+		return s.resource(name, o), nil
 	case r.Method == http.MethodDelete:
-		delete(s.buckets[bucket], name)
+		delete(s.objects, name)
 		w.WriteHeader(http.StatusNoContent)
+		return nil, nil
 	case len(more) == 3 && more[0] == "moveTo": // moveTo/o/NAME
-		moved, err := s.put(bucket, more[2], q, attributes{ContentType: o.contentType, Metadata: o.metadata}, o.content)
-		if err != nil {
-			answer(w, nil, err)
-			return
+		moved, err := s.put(more[2], q, attributes{ContentType: o.contentType, Metadata: o.metadata}, o.content)
+		if err == nil {
+			delete(s.objects, name)
 		}
-		delete(s.buckets[bucket], name)
-		answer(w, resource(bucket, more[2], moved), nil)
-	default:
-		answer(w, nil, failure{http.StatusNotImplemented, "the simulation has no " + r.Method + " " + strings.Join(more, "/")})
+		return moved, err
 	}
+	return nil, failure{http.StatusNotImplemented, "the simulation has no " + r.Method + " " + strings.Join(more, "/")}
 }
 
 // download answers with the content of an object, or with the range of it that the client asks for.
-func (s *Server) download(w http.ResponseWriter, r *http.Request, bucket, name string) {
-	o, ok := s.buckets[bucket][name]
+func (s *Server) download(w http.ResponseWriter, r *http.Request, name string) error {
+	o, ok := s.objects[name]
 	if !ok || !current(r.URL.Query().Get("generation"), o) {
-		answer(w, nil, notFound)
-		return
+		return notFound
 	}
 	w.Header().Set("X-Goog-Generation", strconv.FormatInt(o.generation, 10))
 	w.Header().Set("X-Goog-Metageneration", strconv.FormatInt(o.metageneration, 10))
 	w.Header().Set("X-Goog-Stored-Content-Length", strconv.Itoa(len(o.content)))
 	w.Header().Set("X-Goog-Hash", "crc32c="+checksum(o.content))
 	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r, "", o.updated, strings.NewReader(string(o.content)))
+	http.ServeContent(w, r, "", o.updated, bytes.NewReader(o.content))
+	return nil
 }

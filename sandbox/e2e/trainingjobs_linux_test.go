@@ -125,25 +125,25 @@ func (r *training) awaitCheckpoint(t *testing.T, job string, batches int) checkp
 var attemptStarts = regexp.MustCompile(`attempt (\d+) starts from (.*)`)
 
 // awaitResumed waits for an attempt that begins from a checkpoint, or a newer one, which an
-// attempt before it has written.
-func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) {
+// attempt before it has written. It returns that checkpoint, with the number of the new attempt.
+func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) checkpoint {
 	t.Helper()
-	var resumed string
+	var resumed checkpoint
 	r.awaitTraining(t, job, func() bool {
 		for _, match := range attemptStarts.FindAllStringSubmatch(r.logs("persia", job+"-nn-worker-0"), -1) {
 			if attempt, _ := strconv.Atoi(match[1]); attempt > from.attempt {
-				resumed = match[2]
+				resumed = checkpoint{folder: match[2], attempt: attempt}
 				return true
 			}
 		}
 		return false
 	}, "an attempt of %s after %d: %s", job, from.attempt, &words{r, "persia", job + "-nn-worker-0"})
 	// Some more batches may have come.
-	match := checkpointFolder.FindStringSubmatch(resumed)
-	require.NotNil(t, match, "the checkpoint that it starts from: %s", resumed)
-	batches, err := strconv.Atoi(match[2])
-	require.NoError(t, err)
-	require.GreaterOrEqual(t, batches, from.batches, resumed)
+	match := checkpointFolder.FindStringSubmatch(resumed.folder)
+	require.NotNil(t, match, "the checkpoint that it starts from: %s", resumed.folder)
+	resumed.batches, _ = strconv.Atoi(match[2])
+	require.GreaterOrEqual(t, resumed.batches, from.batches, resumed.folder)
+	return resumed
 }
 
 // killProcess kills the process of a pod whose command line has some text in it, as the

@@ -55,7 +55,7 @@ func Boot(dir string, logger *slog.Logger) error {
 	}
 	if buckets := os.Getenv(bucketsVariable); buckets != "" {
 		go func() {
-			driver := &bucketDriver{node: node, server: buckets, logger: logger}
+			driver := &bucketDriver{node: node, server: buckets}
 			logger.Error("the driver of buckets has ended", "error", driver.serve())
 		}()
 	}
