@@ -3,7 +3,6 @@ package bucket_test
 import (
 	"errors"
 	"fmt"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -347,28 +346,6 @@ func (n *node) kernelCount(file, name string) (count int64) {
 	_, err = fmt.Sscan(line, &count)
 	require.NoError(n.t, err)
 	return count
-}
-
-// TestFaults: gcsfuse repeats what fails, and the file is whole when close has succeeded.
-func TestFaults(t *testing.T) {
-	served, server := serve(t)
-	writer := mountBucket(t, server)
-	for name, fault := range map[string]bucket.Fault{
-		"an error":            {Status: http.StatusServiceUnavailable},
-		"too many requests":   {Status: http.StatusTooManyRequests},
-		"a broken connection": {},
-		"a slow answer":       {Delay: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			fault.Name, fault.Times = name, 2
-			served.Inject(&fault)
-			want := strings.Repeat(name, 5<<20)
-			require.NoError(t, writer.open(name, want).Close())
-			content := served.Content(name)
-			assert.True(t, want == string(content), "%d of %d bytes", len(content), len(want))
-			assert.Zero(t, fault.Times, "faults that did not happen")
-		})
-	}
 }
 
 // serve starts a server of an empty bucket named checkpoints.

@@ -20,9 +20,6 @@ DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 
 def before(role, environment):
     """Return why a role cannot start, or None, from checks that take no time."""
-    lost = lost_bucket()
-    if lost:
-        return f"gcsfuse has ended, which mounted {lost}: delete the pod {os.uname().nodename}, which gets no other; if it ran out of memory, increase sidecar.memory"
     names = ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"]
     if role == coordinator.NN_WORKER:
         names.append("PERSIA_NN_WORKER_ENTRY")
@@ -42,19 +39,27 @@ class Files:
     def __init__(self, role, environment, seconds):
         self.role, self.environment, self.seconds = role, environment, seconds
         self.looking, self.found = None, None
+        self.lost = None  # why no command of this pod can write checkpoints any more
 
-    def missing(self):
-        """Return why the role cannot start, or None."""
+    def begin(self):
+        """Begin to look, unless a look has not returned."""
         if not self.looking or not self.looking.is_alive():
             self.looking = threading.Thread(target=self.look, daemon=True)
             self.looking.start()
+
+    def missing(self):
+        """Return why the role cannot start, or None."""
+        self.begin()
         self.looking.join(self.seconds)
         if self.looking.is_alive():
             return "the volume with its configuration and its script does not answer"
         return self.found
 
     def look(self):
-        self.found = before(self.role, self.environment)
+        bucket = lost_bucket()
+        if bucket:
+            self.lost = f"gcsfuse has ended, which mounted {bucket}: delete the pod {os.uname().nodename}, which gets no other; if memory ran out, increase sidecar.memory"
+        self.found = self.lost or before(self.role, self.environment)
 
 
 class GPUs:

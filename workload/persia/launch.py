@@ -116,6 +116,9 @@ class Replica:
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
         elif self.forsaken():
             self.become("failed", f"no answer from the coordinator for {self.silence:g} s")
+        elif self.files.lost and not self.done:
+            self.become("failed", self.files.lost)
+        self.files.begin()
         if self.state == "failed":
             self.end_processes(self.settings.stop_seconds)
 

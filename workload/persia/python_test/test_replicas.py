@@ -295,6 +295,21 @@ class Needs(ReplicasTest):
         self.turn(2)
         self.assertIn("waiting after attempt 1 (dataloader 0: PERSIA_GLOBAL_CONFIG names /none", self.job.status())
 
+    def test_a_bucket_is_lost(self):
+        """Its pod gets no other mount. The servers of a complete job keep the model in memory."""
+        for complete, want in (True, "complete in attempt 1"), (False, "waiting after attempt 1 (embedding-ps 0: gcsfuse has ended, which mounted /checkpoints: delete the pod"):
+            with self.subTest(complete=complete), mock.patch.object(checks, "lost_bucket", return_value=None) as lost:
+                self.setUp()
+                self.begin()
+                if complete:
+                    self.complete()
+                lost.return_value = "/checkpoints"
+                self.replicas["embedding-ps-0"].files.missing()
+                lost.return_value = None
+                self.turn(3)
+                self.assertEqual(want, self.job.status()[: len(want)])
+                self.assertEqual(complete, self.started["embedding-ps-0"][0].ends_with is None)
+
     def test_a_command_that_is_not_there(self):
         self.patch(launch, Command=mock.Mock(side_effect=FileNotFoundError(errno.ENOENT, "No such file or directory")))
         for each in EVERY:

@@ -49,15 +49,15 @@ class Files(unittest.TestCase):
             self.assertIsNone(files.missing())
 
     def test_a_bucket_whose_gcsfuse_has_ended(self):
-        """The pod gets no other mount, and no attempt may start with it."""
-        lost = {"/lost": OSError(errno.ENOTCONN, ""), "/slow": OSError(errno.EIO, "")}
-        for mount, want in {("/lost", "fuse"): "gcsfuse has ended, which mounted /lost", ("/lost", "nfs"): None, ("/slow", "fuse"): None, ("/", "fuse"): None}.items():
-            with self.subTest(mount), mock.patch("memory.mounted", return_value=[("/", "overlay"), mount]), mock.patch("os.stat", side_effect=lambda path: self.stat(lost.get(path))):
-                self.assertEqual(want, (checks.before("embedding-ps", {}) or "").partition(":")[0] or None)
+        errors = {"/lost": errno.ENOTCONN, "/slow": errno.EIO}
 
-    def stat(self, error):
-        if error:
-            raise error
+        def stat(path):
+            if path in errors:
+                raise OSError(errors[path], path)
+
+        for mount, want in {("/lost", "fuse"): "gcsfuse has ended, which mounted /lost", ("/lost", "nfs"): None, ("/slow", "fuse"): None, ("/", "fuse"): None}.items():
+            with self.subTest(mount), mock.patch("memory.mounted", return_value=[("/", "overlay"), mount]), mock.patch("os.stat", stat):
+                self.assertEqual(want, (checks.Files("embedding-ps", {}, 5).missing() or "").partition(":")[0] or None)
 
 
 class Addresses(unittest.TestCase):
