@@ -294,9 +294,6 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request, body []byte) (any
 	if err := json.Unmarshal(body, &u.attributes); err != nil {
 		return nil, failure{http.StatusBadRequest, err.Error()}
 	}
-	if err := conditions(u.query, "", s.objects[u.query.Get("name")]); err != nil {
-		return nil, err
-	}
 	s.generation++
 	id := strconv.FormatInt(s.generation, 36)
 	s.uploads[id] = u

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
-	"persia/sandbox/node"
 )
 
 // TestTrain trains with PERSIA's own processes on a real node, which mostly waits. It takes longest,
@@ -45,10 +44,6 @@ func (r *training) test(t *testing.T) {
 // testExample: the stack file as it is published trains to the end.
 func (r *training) testExample(t *testing.T) {
 	r.up(t)
-	for role, count := range map[string]int{"nn-worker": 2, "dataloader": 2, "embedding-worker": 2, "embedding-ps": 3} {
-		r.assertReal(t, count, r.pods("persia", "app.kubernetes.io/name="+role))
-	}
-	r.assertReal(t, 3, r.pods("nats-io", "app=nats"))
 	r.assertTrained(t, "clicks", "1", 600)
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))
 	assertPushed(t, r)
@@ -87,20 +82,6 @@ func assertPushed(t *testing.T, r *training) {
 		assert.Contains(t, metrics, line)
 	}
 	assert.Contains(t, strings.Join(metrics, "\n"), "\npersia_model_auc{instance=\"\",job=\"model\"} 0.")
-}
-
-// assertReal checks that pods run on the real node.
-func (r *training) assertReal(t *testing.T, count int, pods []corev1.Pod) {
-	t.Helper()
-	nodes := r.nodes()
-	assert.Len(t, pods, count)
-	for _, pod := range pods {
-		assert.Equal(t, "real", nodes[pod.Spec.NodeName].Annotations[node.Annotation], "the node of %s", pod.Name)
-		require.NotEmpty(t, pod.Status.ContainerStatuses, pod.Name)
-		for _, container := range pod.Status.ContainerStatuses {
-			assert.True(t, strings.HasPrefix(container.ContainerID, "containerd://"), "%s: %q", pod.Name, container.ContainerID)
-		}
-	}
 }
 
 // testPolicies: what a pod of the job reaches, a pod of another namespace does not.

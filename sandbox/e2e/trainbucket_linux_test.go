@@ -20,13 +20,15 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-const (
-	// attemptTime is about how long an attempt takes to start, train, and save a checkpoint. Half of it is
-	// PERSIA's looks, every five seconds, at what its servers have saved.
-	attemptTime = 45 * time.Second
-	// bucketFaults come before each interruption.
-	bucketFaults = 4
-)
+// attemptTime is about how long an attempt takes to start, train, and save a checkpoint. Half of it is
+// PERSIA's looks, every five seconds, at what its servers have saved.
+const attemptTime = 45 * time.Second
+
+// bucketFaults are what a client of Cloud Storage has to bear.
+var bucketFaults = []bucket.Fault{
+	{Times: 1, Status: http.StatusTooManyRequests}, {Times: 1, Status: http.StatusServiceUnavailable}, {Times: 1},
+	{Times: 1, Method: http.MethodPut}, {Times: 1, Delay: time.Second},
+}
 
 // bucketInterruptions take away what a checkpoint in a bucket needs.
 var bucketInterruptions = []interruption{
@@ -69,8 +71,9 @@ func TestBucket(t *testing.T) {
 		}))
 		last := r.trainOn(t, job)
 		for _, i := range random.Perm(len(bucketInterruptions)) {
-			for range bucketFaults {
-				served.Inject(randomFault(random))
+			for range 4 {
+				fault := bucketFaults[random.IntN(len(bucketFaults))]
+				served.Inject(&fault)
 			}
 			r.volume.arrive(t, job, last.batches+checkpointBatches+lostBatches, 0)
 			moment := time.Duration(random.Int64N(int64(attemptTime)))
@@ -109,15 +112,6 @@ func (r *training) killBucket(t *testing.T, job, replica string) {
 	require.NoError(t, syscall.Kill(running[0].PID, syscall.SIGKILL))
 	r.awaitStatus(t, job, fmt.Sprintf("gcsfuse has ended, which mounted /checkpoints: delete the pod %s", pod.Name))
 	r.deletePods(t, pod)
-}
-
-// randomFault returns a fault of the bucket that gcsfuse has to bear.
-func randomFault(random *rand.Rand) *bucket.Fault {
-	fault := []bucket.Fault{
-		{Status: http.StatusTooManyRequests}, {Status: http.StatusServiceUnavailable}, {}, {Method: http.MethodPut}, {Delay: time.Second},
-	}[random.IntN(5)]
-	fault.Times = 1
-	return &fault
 }
 
 // assertWhole checks that the bucket has all files of a checkpoint, as many for each server as PERSIA's mark

@@ -26,7 +26,6 @@ func TestTrainJobSet(t *testing.T) {
 		"nats": object{"size": 1}, "enableMetrics": true,
 		"dataloader": small, "embeddingWorker": small, "embeddingParameterServer": object{"replicas": 2},
 	}))
-	r.assertReal(t, 1, r.pods("jobset-system", "app.kubernetes.io/name=jobset-controller"))
 	r.volume.arrive(t, "set", allBatches, allBatches)
 	r.assertTrained(t, "set", "1", allBatches)
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))

@@ -34,7 +34,7 @@ func (r *training) testOperator(t *testing.T) {
 func (r *training) assertOperator(t *testing.T) {
 	t.Helper()
 	operator := r.pods("persia-operator", "app.kubernetes.io/name=persia-operator")
-	r.assertReal(t, 1, operator)
+	require.Len(t, operator, 1)
 	container := operator[0].Spec.Containers[0].SecurityContext
 	assert.True(t, *operator[0].Spec.SecurityContext.RunAsNonRoot)
 	assert.True(t, *container.ReadOnlyRootFilesystem)

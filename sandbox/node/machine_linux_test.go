@@ -7,13 +7,10 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/big"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +21,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -37,33 +33,13 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-// TestMain also runs this program as the first process of a machine, and as one that
-// creates a machine and is killed before it starts it.
+// TestMain also runs this program as the first process of a machine.
 func TestMain(m *testing.M) {
-	switch {
-	case len(os.Args) == 4 && os.Args[1] == "machine":
+	if len(os.Args) == 4 && os.Args[1] == "machine" {
 		fmt.Fprintln(os.Stderr, "boot:", Boot(os.Args[3], slog.New(slog.NewTextHandler(os.Stderr, nil))))
 		os.Exit(1)
-	case len(os.Args) == 3 && os.Args[1] == "create":
-		var o Options
-		if err := errors.Join(json.Unmarshal([]byte(os.Args[2]), &o), createOnly(o)); err != nil {
-			slog.Error("create", "error", err)
-			os.Exit(1)
-		}
 	}
 	os.Exit(m.Run())
-}
-
-// createOnly creates the machine of the options, and kills this process.
-func createOnly(o Options) error {
-	m := machine{Options: o, node: "node-a"}
-	if err := m.prepare(); err != nil {
-		return err
-	}
-	if _, err := m.create(); err != nil {
-		return err
-	}
-	return unix.Kill(os.Getpid(), unix.SIGKILL)
 }
 
 // needNode skips a test where no node can run.
@@ -89,40 +65,6 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 
 	shutDown()
 	assertNothingLeft(t, o)
-}
-
-// The first process of a machine that was created but not started does not read from its
-// lifeline yet.
-func TestAMachineThatWasNotStartedIsRemoved(t *testing.T) {
-	needNode(t)
-	for _, test := range []struct {
-		name   string
-		remove func(*testing.T, Options)
-	}{
-		{"by CleanUp", func(t *testing.T, o Options) { require.NoError(t, cleanUp(o.Dir)) }},
-		{"by the next start", func(t *testing.T, o Options) { startMachine(t, o)() }},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			o := testOptions(t)
-			text, err := json.Marshal(o)
-			require.NoError(t, err)
-			killed := exec.Command("/proc/self/exe", "create", string(text))
-			killed.Stdout, killed.Stderr = os.Stdout, os.Stderr
-			require.EqualError(t, killed.Run(), "signal: killed")
-			pid, err := readPID(filepath.Join(o.Dir, "pid"))
-			require.NoError(t, err)
-			first, err := process.Find(pid)
-			require.NoError(t, err)
-			require.True(t, first.Running(), "the first process outlives its killed parent")
-			found, err := remains(o.Dir)
-			require.NoError(t, err)
-			assert.Contains(t, found, "/run/runc/"+nameOf(o.Dir))
-
-			test.remove(t, o)
-			assert.False(t, first.Running(), "the first process has ended")
-			assertNothingLeft(t, o)
-		})
-	}
 }
 
 // startMachine runs a machine until its kubelet has been started, the last program. It
@@ -268,18 +210,6 @@ func remains(dir string) ([]string, error) {
 		remains = append(remains, found...)
 	}
 	return remains, nil
-}
-
-func TestLinksAreDifferent(t *testing.T) {
-	a, b := linkOf("/one/.sandbox/train/node"), linkOf("/two/.sandbox/train/node")
-	assert.NotEqual(t, a, b)
-	assert.Equal(t, a, linkOf("/one/.sandbox/train/node"))
-	for _, l := range []link{a, b} {
-		assert.LessOrEqual(t, len(l.name), 15, "the kernel's limit")
-		assert.True(t, strings.HasPrefix(l.host.String(), "198.1"), l.host)
-		assert.Equal(t, l.host.Next(), l.machine)
-		assert.True(t, netip.MustParsePrefix("100.64.0.0/10").Contains(l.pods.Addr()), l.pods)
-	}
 }
 
 // testOptions returns the options of a machine that has no programs but containerd and
