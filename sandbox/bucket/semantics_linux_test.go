@@ -25,14 +25,6 @@ import (
 // repository is the folder of Pulumi.yaml.
 const repository = "../.."
 
-// gcsfuse returns the path of gcsfuse, compiled.
-func gcsfuse(t *testing.T) string {
-	t.Helper()
-	tools, err := toolchain.Build(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), t.Output(), toolchain.OfBuckets)
-	require.NoError(t, err)
-	return tools.Path("gcsfuse")
-}
-
 // node is the mount of a bucket on one node, by the real gcsfuse.
 type node struct {
 	t       *testing.T
@@ -44,10 +36,12 @@ type node struct {
 func mountBucket(t *testing.T, server *httptest.Server, options ...string) *node {
 	t.Helper()
 	n := &node{t: t, folder: t.TempDir()}
+	tools, err := toolchain.Build(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), t.Output(), toolchain.OfBuckets)
+	require.NoError(t, err)
 	arguments := []string{"--foreground", "--log-severity=warning", "--implicit-dirs", "--anonymous-access", "--enable-hns=false", "--custom-endpoint", server.URL + "/storage/v1/"}
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
-	n.gcsfuse = exec.Command(gcsfuse(t), append(append(arguments, options...), "checkpoints", n.folder)...)
+	n.gcsfuse = exec.Command(tools.Path("gcsfuse"), append(append(arguments, options...), "checkpoints", n.folder)...)
 	n.gcsfuse.Stdout, n.gcsfuse.Stderr = log, log
 	n.gcsfuse.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, n.gcsfuse.Start())
@@ -309,12 +303,10 @@ func TestSidecar(t *testing.T) {
 	const fileSize = 96 << 20
 	memory, _ := reflect.TypeFor[config.Sidecar]().FieldByName("Memory")
 	planned := resource.MustParse(memory.Tag.Get("default"))
-	onDisk, err := filepath.Abs(filepath.Join(repository, ".sandbox")) // /tmp may be in memory
-	require.NoError(t, err)
 	for count, disk := range map[int]int64{4: 0, 5: fileSize} {
 		t.Run(fmt.Sprint(count, " files"), func(t *testing.T) {
 			_, server := serve(t)
-			n := mountBucket(t, server, "--temp-dir="+onDisk)
+			n := mountBucket(t, server, "--temp-dir="+filepath.Join(repository, ".sandbox")) // /tmp may be in memory
 			var files []*os.File
 			for i := range count {
 				assert.NoError(t, os.WriteFile(n.path(fmt.Sprint(i)), nil, 0o644))

@@ -18,7 +18,7 @@ import (
 )
 
 // failedAttempts is how often the job that cannot succeed may fail.
-func failedAttempts() int { return forms(3, 5) }
+const failedAttempts = 5
 
 // testInterrupted runs several jobs at the same time, and takes replicas and NATS servers
 // away: of one, roles are killed, of another one its NATS servers, and the third can
@@ -32,7 +32,7 @@ func (r *training) testInterrupted(t *testing.T) {
 	change(fails, object{
 		"env": []object{
 			{"name": "PERSIA_BACKOFF_SECONDS", "value": strconv.Itoa(backoffSeconds)},
-			{"name": "PERSIA_ATTEMPTS", "value": strconv.Itoa(failedAttempts())},
+			{"name": "PERSIA_ATTEMPTS", "value": strconv.Itoa(failedAttempts)},
 		},
 		"name": "fails", "persiaEnv": object{"PERSIA_NN_WORKER_ENTRY": r.volume.script(t, "fails.py")},
 		"nnWorker": small, "dataloader": small, "embeddingWorker": small, "embeddingParameterServer": small,
@@ -76,7 +76,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		r.awaitResumed(t, "deaf", last)
 		assert.Len(t, r.pods("persia", "persia_job=deaf,app.kubernetes.io/name=embedding-ps"), 2)
 	})
-	if *long && !t.Run("the stack is destroyed, and comes up again", func(t *testing.T) {
+	if !t.Run("the stack is destroyed, and comes up again", func(t *testing.T) {
 		require.NoError(t, r.s.Down(t.Context()))
 		last := map[string]checkpoint{"killed": r.volume.checkpoint("killed", "1"), "deaf": r.volume.checkpoint("deaf", "1")}
 		r.upWith(t, killed, deaf, fails)
@@ -96,43 +96,40 @@ func (r *training) testInterrupted(t *testing.T) {
 			r.assertEnded(t, job)
 		}
 	}
-	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), fmt.Sprintf("the training job fails has failed: %d attempts failed", failedAttempts()))
+	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), fmt.Sprintf("the training job fails has failed: %d attempts failed", failedAttempts))
 }
 
-// interruption takes a replica of a job away.
-type interruption struct {
-	name string
-	// short is the engine with which the short form has it, too. The long form has each with each.
-	short     config.Engine
-	interrupt func(t *testing.T, r *training, job string)
+// interruption takes a replica of a job away, or all without a pod: it kills a process with some text in its
+// command line, or deletes the pod.
+type interruption struct{ name, pod, kill string }
+
+func (i interruption) interrupt(t *testing.T, r *training, job string) {
+	t.Helper()
+	switch {
+	case i.pod == "":
+		r.deletePods(t, r.pods("persia", "persia_job="+job+",app.kubernetes.io/name notin (metrics-gateway,completion)")...)
+	case i.kill == "gcsfuse":
+		r.killBucket(t, r.pod(t, job+"-"+i.pod), job)
+	case i.kill != "":
+		r.killProcess(t, job+"-"+i.pod, i.kill)
+	default:
+		r.deletePods(t, r.pod(t, job+"-"+i.pod))
+	}
 }
 
 // killedRoles are one replica of each role, and the replica that coordinates.
 var killedRoles = []interruption{
-	{"an nn-worker's script", config.EngineStatefulSet, func(t *testing.T, r *training, job string) {
-		r.killProcess(t, job+"-nn-worker-1", "-u /opt/training/train.py")
-	}},
-	{"a dataloader's container", config.EngineJobSet, func(t *testing.T, r *training, job string) {
-		r.killProcess(t, job+"-dataloader-0", "/launch.py")
-	}},
-	{"an embedding worker's pod", config.EngineStatefulSet, func(t *testing.T, r *training, job string) {
-		r.deletePods(t, r.pod(t, job+"-embedding-worker-0"))
-	}},
-	{"an embedding parameter server", config.EngineJobSet, func(t *testing.T, r *training, job string) {
-		r.killProcess(t, job+"-embedding-ps-1", "/persia-embedding-parameter-server")
-	}},
-	{"the nn-worker that coordinates", config.EngineStatefulSet, func(t *testing.T, r *training, job string) {
-		r.deletePods(t, r.pod(t, job+"-nn-worker-0"))
-	}},
+	{"an nn-worker's script", "nn-worker-1", "-u /opt/training/train.py"},
+	{"a dataloader's container", "dataloader-0", "/launch.py"},
+	{"an embedding worker's pod", "embedding-worker-0", ""},
+	{"an embedding parameter server", "embedding-ps-1", "/persia-embedding-parameter-server"},
+	{"the nn-worker that coordinates", "nn-worker-0", ""},
 }
 
 // testKilledRoles kills replicas, one after another, in the middle of the training. Each time all
 // replicas go on from the last checkpoint.
 func (r *training) testKilledRoles(t *testing.T, job string) {
 	for _, interruption := range killedRoles {
-		if !*long && interruption.short != r.engine {
-			continue
-		}
 		ok := t.Run(interruption.name, func(t *testing.T) {
 			last := r.trainOn(t, job)
 			interruption.interrupt(t, r, job)
@@ -203,7 +200,7 @@ func (r *training) awaitStatus(t *testing.T, job, text string) {
 // testFails: after some attempts the job is shown as failed, and nothing runs any more.
 func (r *training) testFails(t *testing.T) {
 	assert.Equal(t, batchv1.JobFailed, r.await(t, "fails"))
-	failed := fmt.Sprintf("failed: %d attempts failed without a new checkpoint, the last one because nn-worker 0", failedAttempts())
+	failed := fmt.Sprintf("failed: %d attempts failed without a new checkpoint, the last one because nn-worker 0", failedAttempts)
 	r.awaitStatus(t, "fails", failed+": the command ended with status 1")
 	var status bytes.Buffer
 	require.NoError(t, r.s.Status(t.Context(), &status))

@@ -150,8 +150,11 @@ func (r *training) awaitResumed(t *testing.T, job string, from checkpoint) check
 // kernel does when memory runs out. With the text launch.py the container ends with it.
 func (r *training) killProcess(t *testing.T, pod, text string) {
 	t.Helper()
-	running := r.processes(t, r.pod(t, pod).UID, text)
-	require.NotEmpty(t, running, "%s in %s", text, pod)
+	var running []process.Process
+	await(t, func() bool {
+		running = r.processes(t, r.pod(t, pod).UID, text)
+		return len(running) > 0
+	}, "%s in %s", text, pod)
 	for _, p := range running {
 		require.NoError(t, syscall.Kill(p.PID, syscall.SIGKILL))
 	}
