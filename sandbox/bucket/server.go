@@ -209,46 +209,27 @@ func checksum(content []byte) string {
 }
 
 // list returns the objects below a prefix, and with the next level of folders if the query has a
-// delimiter (https://cloud.google.com/storage/docs/json_api/v1/objects/list).
+// delimiter (https://cloud.google.com/storage/docs/json_api/v1/objects/list). All are on one page.
 func (s *Server) list(q url.Values) any {
-	most := 1000
-	if n, err := strconv.Atoi(q.Get("maxResults")); err == nil && n > 0 {
-		most = min(most, n)
-	}
 	prefix, delimiter := q.Get("prefix"), q.Get("delimiter")
-	items, prefixes, next := []any{}, []string{}, ""
+	items, prefixes := []any{}, []string{}
 	for _, name := range slices.Sorted(maps.Keys(s.objects)) {
 		rest, below := strings.CutPrefix(name, prefix)
-		if !below || name < q.Get("startOffset") || name <= q.Get("pageToken") || q.Get("endOffset") != "" && name >= q.Get("endOffset") {
+		if !below || name < q.Get("startOffset") || q.Get("endOffset") != "" && name >= q.Get("endOffset") {
 			continue
 		}
 		if folder, _, deeper := strings.Cut(rest, delimiter); delimiter != "" && deeper {
 			folder = prefix + folder + delimiter
-			// A page ends behind a whole folder.
-			if strings.HasPrefix(q.Get("pageToken"), folder) {
-				continue
-			}
 			if !slices.Contains(prefixes, folder) {
-				if len(items)+len(prefixes) == most {
-					break
-				}
 				prefixes = append(prefixes, folder)
 			}
-			next = name
 			if name != folder || q.Get("includeTrailingDelimiter") != "true" {
 				continue
 			}
 		}
-		if len(items)+len(prefixes) == most {
-			break
-		}
-		items, next = append(items, s.resource(name, s.objects[name])), name
+		items = append(items, s.resource(name, s.objects[name]))
 	}
-	page := map[string]any{"kind": "storage#objects", "items": items, "prefixes": prefixes}
-	if len(items)+len(prefixes) == most {
-		page["nextPageToken"] = next
-	}
-	return page
+	return map[string]any{"kind": "storage#objects", "items": items, "prefixes": prefixes}
 }
 
 // conditions reports which precondition of a query an object, or nil, does not meet. which is "" or

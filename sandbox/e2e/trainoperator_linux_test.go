@@ -24,16 +24,8 @@ func (r *training) operatorJob(t *testing.T) object {
 }
 
 // testOperator: PERSIA's own operator, from PERSIA's package, makes the pods of the same
-// training, and its end is seen.
+// training, with no rights but those that it needs, and its end is seen.
 func (r *training) testOperator(t *testing.T) {
-	r.assertOperator(t)
-	r.assertTrained(t, upstream, "1", 600)
-}
-
-// assertOperator checks that the operator and the pods that it has made really run,
-// and with no rights but those that they need.
-func (r *training) assertOperator(t *testing.T) {
-	t.Helper()
 	operator := r.pods("persia-operator", "app.kubernetes.io/name=persia-operator")
 	require.Len(t, operator, 1)
 	container := operator[0].Spec.Containers[0].SecurityContext
@@ -54,4 +46,5 @@ func (r *training) assertOperator(t *testing.T) {
 			assert.Nil(t, volume.Projected, "%s has a token", pod.Name)
 		}
 	}
+	r.assertTrained(t, upstream, "1", 600)
 }

@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -126,43 +124,6 @@ func TestAMachineFollowsItsNode(t *testing.T) {
 	becomes("node-a", bootProgram, false)
 	require.Eventually(t, func() bool { return !fileExists(filepath.Join(o.Dir, "node-a")) }, time.Minute, 100*time.Millisecond, "its disk goes with its node")
 	becomes("node-b", "containerd", true)
-}
-
-// TestNetworksAreLeft checks that no thread stays in a machine's network, which would keep it, with the
-// other ends of its links, after the machine.
-func TestNetworksAreLeft(t *testing.T) {
-	needNode(t)
-	machine := exec.Command("sleep", "infinity")
-	machine.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	require.NoError(t, machine.Start())
-	defer func() {
-		_ = machine.Process.Kill()
-		_ = machine.Wait()
-	}()
-	own, err := os.Readlink("/proc/self/ns/net")
-	require.NoError(t, err)
-	inside, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/net", machine.Process.Pid))
-	require.NoError(t, err)
-	var calls sync.WaitGroup
-	for range 200 {
-		calls.Go(func() {
-			assert.NoError(t, inNetwork(machine.Process.Pid, func() error {
-				is, err := os.Readlink("/proc/thread-self/ns/net")
-				assert.Equal(t, inside, is)
-				time.Sleep(time.Millisecond)
-				return err
-			}))
-		})
-	}
-	calls.Wait()
-	threads, err := filepath.Glob("/proc/self/task/*/ns/net")
-	require.NoError(t, err)
-	require.NotEmpty(t, threads)
-	for _, thread := range threads {
-		if is, err := os.Readlink(thread); err == nil {
-			assert.Equal(t, own, is, "%s", thread)
-		}
-	}
 }
 
 func realNode(name string) *corev1.Node {
