@@ -127,7 +127,7 @@ func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bo
 		other := pool
 		other.MachineType = m.Type
 		if pool.GPU != nil {
-			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs, Partition: pool.GPU.Partition}
+			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs}
 		}
 		if fits(s.nodeRoom(other)) {
 			return m, true
@@ -136,7 +136,7 @@ func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bo
 	return gcp.Machine{}, false
 }
 
-// checkGPUs checks that a node has the GPUs, or partitions of GPUs, that one replica requests.
+// checkGPUs checks that a node has the GPUs that one replica requests.
 func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	m, ok := pool.Machine(s.MachineTypes)
 	q, at, asks := askedAmount(path, r, ResourceGPU)
@@ -144,9 +144,6 @@ func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r cor
 		return
 	}
 	has := int64(m.GPUs)
-	if pool.GPU != nil {
-		has = GPU{Type: pool.GPU.Type, Count: m.GPUs, Partition: pool.GPU.Partition}.AllocatableGPUs()
-	}
 	switch {
 	case has == 0:
 		p.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, ResourceGPU, pool.Name)

@@ -83,8 +83,6 @@ var (
 var (
 	ImagePause           = Image{Repository: "gke.gcr.io/pause", Tag: "3.8", Digest: "sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}
 	ImageUbuntuInstaller = Image{Repository: "gke-nvidia-installer", Tag: "fixed"}
-	ImageCOSInstaller    = Image{Repository: "cos-nvidia-installer", Tag: "fixed"}
-	ImagePartitionGPU    = Image{Repository: "gcr.io/gke-release/nvidia-partition-gpu", Digest: "sha256:de12f85ebfb4fb6c1893cd30c23aab662a72fa0448f97ef74fccb82d7522ef17"}
 )
 
 // ImagesInStackNamespaces returns the images that pods in the namespaces of jobs and NATS run with

@@ -102,25 +102,11 @@ func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
 	}
 }
 
-// AllocatableGPUs returns the number of nvidia.com/gpu that a node offers. An invalid partition does
-// not count.
-func (g GPU) AllocatableGPUs() int64 {
-	return int64(g.Count) * max(1, int64(gcp.Partitions(g.Type, g.Partition)))
-}
-
-// checkGPU checks that the machine type of a pool includes or supports its GPUs, and that they can be
-// partitioned.
+// checkGPU checks that the machine type of a pool includes or supports its GPUs.
 func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 	gpu := pool.GPU
 	if gpu == nil {
 		return
-	}
-	switch sizes := gcp.PartitionSizes(gpu.Type); {
-	case gpu.Partition == "" || slices.Contains(sizes, gpu.Partition):
-	case len(sizes) == 0:
-		p.Invalid(path.Child("partition"), gpu.Partition, "requires a GPU that can be partitioned, and %s cannot; remove it, or choose an A100, H100, or H200", gpu.Type)
-	default:
-		p.Invalid(path.Child("partition"), gpu.Partition, "is not a partition size of %s; write %s", gpu.Type, input.Or(sizes))
 	}
 	switch {
 	case m.GPUs > 0:
@@ -153,17 +139,15 @@ const (
 	InstallerManaged Installer = "managed"
 	// InstallerUbuntu is NVIDIA's installer DaemonSet for nodes with Ubuntu.
 	InstallerUbuntu Installer = "ubuntu-daemonset"
-	// InstallerCOS is the installer DaemonSet for Container-Optimized OS.
-	InstallerCOS Installer = "cos-daemonset"
 )
 
 // NVIDIADriver says how all GPU nodes of the stack get their driver.
 type NVIDIADriver struct {
-	// Installer selects how the driver is installed: managed lets GKE do it, ubuntu-daemonset is
-	// NVIDIA's installer for nodes with Ubuntu, and cos-daemonset is the one for Container-Optimized OS.
-	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset,cos-daemonset"`
+	// Installer selects how the driver is installed: managed lets GKE do it, and ubuntu-daemonset is
+	// NVIDIA's installer for nodes with Ubuntu.
+	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset"`
 	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
-	// 550.90.12 with ubuntu-daemonset. Omit it with cos-daemonset.
+	// 550.90.12 with ubuntu-daemonset.
 	Version string `json:"version,omitempty"`
 }
 
@@ -195,10 +179,6 @@ func (s *Stack) checkDriver(p *input.Problems) {
 		if d.Version != "" {
 			input.OneOf(p, version, d.Version, ubuntuDrivers...)
 		}
-	case InstallerCOS:
-		if d.Version != "" {
-			p.Forbidden(version, "with the installer cos-daemonset, the node image determines the version; remove %q", d.Version)
-		}
 	default:
 		return // reported by the enumeration
 	}
@@ -207,10 +187,6 @@ func (s *Stack) checkDriver(p *input.Problems) {
 		if pool.GPU != nil && pool.ImageType != image && (pool.ImageType == gcp.ImageCOS || pool.ImageType == gcp.ImageUbuntu) {
 			p.Invalid(at.Child("imageType"), pool.ImageType,
 				"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
-		}
-		if pool.GPU != nil && pool.GPU.Partition != "" && d.Installer == InstallerUbuntu {
-			p.Invalid(at.Child("gpu", "partition"), pool.GPU.Partition,
-				"is not made by the installer %s; remove it, or choose the installer %s or %s", InstallerUbuntu, InstallerManaged, InstallerCOS)
 		}
 	}
 }

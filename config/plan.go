@@ -156,7 +156,7 @@ func (s *Stack) nodeRoom(p Pool) capacity.Resources {
 	}
 	room = room.Minus(capacity.NodeAgents)
 	if p.GPU != nil {
-		room.GPUs = p.GPU.AllocatableGPUs()
+		room.GPUs = int64(p.GPU.Count)
 		if s.NVIDIADriver.Installer != InstallerManaged {
 			room = room.Minus(capacity.DriverInstaller)
 		}

@@ -45,7 +45,7 @@ type Pool struct {
 	Reservation string `json:"reservation,omitempty" change:"replace"`
 	// CompactPlacement places the nodes close to each other, in one zone.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
-	// GPU attaches GPUs to nodes whose machine type accepts them, or partitions its own. Default:
+	// GPU attaches GPUs to nodes whose machine type accepts them. Default:
 	// the GPUs of the machine type.
 	GPU *GPU `json:"gpu,omitempty" change:"replace"`
 	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD, or, for a GPU
@@ -86,9 +86,6 @@ type GPU struct {
 	Type string `json:"type,omitempty"`
 	// Count is the number of GPUs per node. Default: the machine's.
 	Count int `json:"count,omitempty"`
-	// Partition divides each GPU into instances of this size (MIG), like 1g.5gb. Each
-	// instance counts as one nvidia.com/gpu.
-	Partition string `json:"partition,omitempty"`
 }
 
 // Disk is the boot disk of a node.

@@ -68,8 +68,6 @@ func TestPoolRefused(t *testing.T) {
 			"persia:nvidiaDriver.version", []string{"550.90.12", "DEFAULT or LATEST"}},
 		{"Ubuntu with an unknown version", edits{"persia:nvidiaDriver.version": "550.90.07"},
 			"persia:nvidiaDriver.version", []string{"550.90.07", "550.90.12"}},
-		{"COS with a version", edits{"persia:nvidiaDriver": edits{"installer": "cos-daemonset", "version": "550.90.12"}},
-			"persia:nvidiaDriver.version", []string{"image determines", `remove "550.90.12"`}},
 		{"Ubuntu installer on COS", edits{"persia:nodePools[0].imageType": "COS_CONTAINERD"},
 			"persia:nodePools[0].imageType", []string{"COS_CONTAINERD", "ubuntu-daemonset", "write UBUNTU_CONTAINERD"}},
 		{"LATEST on Ubuntu", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}, "persia:nodePools[0].imageType": "UBUNTU_CONTAINERD"},
@@ -167,17 +165,6 @@ func TestNodePoolsRefused(t *testing.T) {
 			sparePool + ".reservation", []string{"training/reservationBlocks/", "/reservationBlocks/B"}},
 
 		// GPUs.
-		{"partition that the GPU has not", spareGPUs(gpu(edits{"partition": "1g.10gb"})),
-			sparePool + ".gpu.partition", []string{"1g.10gb", "nvidia-tesla-a100", "1g.5gb, 2g.10gb, 3g.20gb or 7g.40gb"}},
-		{"partition of a GPU that is whole", spareGPUs(edits{"machineType": "g2-standard-8", "gpu": edits{"type": "nvidia-l4", "count": 1, "partition": "1g.5gb"}}),
-			sparePool + ".gpu.partition", []string{"1g.5gb", "nvidia-l4 cannot", "remove it"}},
-		{"partition that Ubuntu's installer does not make", edits{"persia:nodePools[0].gpu.partition": "7g.40gb"},
-			"persia:nodePools[0].gpu.partition", []string{"7g.40gb", "ubuntu-daemonset", "managed or cos-daemonset"}},
-		{"role that asks for more partitions than a node has", edits{
-			"persia:nvidiaDriver.installer":            "managed",
-			"persia:nodePools[0].gpu.partition":        "3g.20gb",
-			"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 17}},
-			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{`"17"`, `pool "training" has 16`}},
 		{"fast socket without GPUs", spare(edits{"fastSocket": true}),
 			sparePool + ".fastSocket", []string{"only for GPU pools", "remove it"}},
 		{"fast socket on Ubuntu", spareGPUs(edits{"fastSocket": true, "imageType": "UBUNTU_CONTAINERD"}),
@@ -234,7 +221,6 @@ func TestNodePoolsAccepted(t *testing.T) {
 		"twenty nodes at once":           spare(edits{"upgrade": edits{"maxSurge": 20}}),
 		"taint of spot on another pool":  spare(edits{"taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
 		"a machine of no known type":     with(spare(edits{"machineType": "z9-metal-8", "localSsdCount": 3, "disk": edits{"type": "hyperdisk-balanced"}, "compactPlacement": true}), describedMachine("z9-metal-8")),
-		"role on partitions":             edits{"persia:nvidiaDriver.installer": "managed", "persia:nodePools[0].gpu.partition": "1g.5gb", "persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 10, "memory": "70Gi", "nvidia.com/gpu": 7}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := testkit.Load(t, stack)

@@ -240,7 +240,7 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 		p.Invalid(path.Child("compactPlacement"), true, "is not supported by the series of %s; remove it, or choose a machine type of another series, like c2-standard-30", m.Type)
 	}
 	if m.NeedsGVNIC() && pool.ImageType != gcp.ImageCOS {
-		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s or %s), or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged, InstallerCOS)
+		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s), or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged)
 	}
 }
 

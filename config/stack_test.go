@@ -78,7 +78,6 @@ func TestLoadAccepts(t *testing.T) {
 		{"no jobs", edits{"persia:jobs": []any{}}},
 		{"nothing but NATS", edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:storage": []any{}}},
 		{"managed driver, latest", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "LATEST"}}},
-		{"COS installer", edits{"persia:nvidiaDriver.installer": "cos-daemonset"}},
 		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
 		{"Ubuntu installer with the newest version", edits{"persia:nvidiaDriver.version": "580.65.06"}},
 		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-standard-96", "nodes": 2,
@@ -120,7 +119,7 @@ persia:nats.size: Invalid value: "three": must be an integer, without quotes
 persia:nodePools[1].name: Invalid value: 7: must be a string; put it in quotes
 persia:nodePools[2].machinetype: unknown field; did you mean machineType?
 persia:nodePools[2].nodes: Invalid value: "one": must be an integer, without quotes
-persia:nvidiaDriver.installer: Invalid value: "apt": must be managed, ubuntu-daemonset or cos-daemonset
+persia:nvidiaDriver.installer: Invalid value: "apt": must be managed or ubuntu-daemonset
 persia:project: Required value: write the id of the Google Cloud project, like my-project-123
 persia:storage[0].size: Invalid value: "0": must be from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi`, err.Error())
 }

@@ -31,8 +31,6 @@ type gpu struct {
 	// GPUS_PER_GPU_FAMILY.
 	Quota    string
 	OwnQuota bool
-	// Partitions say how many instances of a size (MIG) one GPU makes.
-	Partitions map[string]int
 	// Attachable maps the numbers of GPUs that can be attached to an N1 machine to its largest
 	// number of vCPUs.
 	Attachable map[int]int

@@ -1,28 +1,9 @@
 package gcp
 
-import (
-	"cmp"
-	"maps"
-	"slices"
-)
+import "slices"
 
 // GPUResource is the name of GPUs among a node's resources.
 const GPUResource = "nvidia.com/gpu"
-
-// Partitions returns how many instances of a size one GPU of a type provides, or 0 if the type does
-// not have the size.
-func Partitions(gpuType, size string) int {
-	return tables().GPUs[gpuType].Partitions[size]
-}
-
-// PartitionSizes returns the sizes of the instances into which a type of GPU can be divided, the
-// smallest first, or none.
-func PartitionSizes(gpuType string) []string {
-	counts := tables().GPUs[gpuType].Partitions
-	return slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		return cmp.Or(counts[b]-counts[a], cmp.Compare(a, b))
-	})
-}
 
 // TakesGPUs reports whether GPUs can be attached to the machine. Only N1 takes
 // them; other machines come with theirs, or have none.

@@ -61,9 +61,5 @@ const (
 // AuthPlugin is the program that gets kubectl a credential for GKE.
 const AuthPlugin = "gke-gcloud-auth-plugin"
 
-// The paths of a node with Container-Optimized OS that the NVIDIA driver is
-// installed to, on the host and in the containers that use it.
-const (
-	HostDriverPath      = "/home/kubernetes/bin/nvidia"
-	ContainerDriverPath = "/usr/local/nvidia"
-)
+// ContainerDriverPath is where containers find the NVIDIA driver.
+const ContainerDriverPath = "/usr/local/nvidia"

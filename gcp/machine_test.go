@@ -7,22 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestPartitions(t *testing.T) {
-	for _, c := range []struct {
-		gpuType, size string
-		want          int
-	}{
-		{"nvidia-tesla-a100", "1g.5gb", 7},
-		{"nvidia-tesla-a100", "1g.10gb", 0},
-		{"nvidia-tesla-a100", "", 0},
-		{"nvidia-l4", "1g.5gb", 0},
-	} {
-		assert.Equal(t, c.want, Partitions(c.gpuType, c.size), "%s of %s", c.size, c.gpuType)
-	}
-	assert.Equal(t, []string{"1g.5gb", "2g.10gb", "3g.20gb", "7g.40gb"}, PartitionSizes("nvidia-tesla-a100"))
-	assert.Empty(t, PartitionSizes("nvidia-l4"))
-}
-
 func TestLocalSSDs(t *testing.T) {
 	for _, c := range []struct {
 		machine string

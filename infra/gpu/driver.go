@@ -38,9 +38,6 @@ func NewDriver(ctx *pulumi.Context, name string, driver config.NVIDIADriver, opt
 func installer(driver config.NVIDIADriver) *appsv1.DaemonSet {
 	labels := map[string]string{"k8s-app": installerName}
 	pod := ubuntuInstaller(driver.Version)
-	if driver.Installer == config.InstallerCOS {
-		pod = cosInstaller()
-	}
 	pod.PriorityClassName = "system-node-critical"
 	pod.Affinity = unmanagedGPUNodes()
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
@@ -85,11 +82,17 @@ func unmanagedGPUNodes() *corev1.Affinity {
 
 // ubuntuInstaller loads the driver that is on the disk of GKE's Ubuntu image.
 func ubuntuInstaller(version string) corev1.PodSpec {
-	install := installContainer(installerName, config.ImageUbuntuInstaller)
-	install.VolumeMounts = []corev1.VolumeMount{
-		{Name: "dev", MountPath: "/dev"},
-		{Name: "boot", MountPath: "/boot"},
-		{Name: "root-mount", MountPath: "/root"},
+	privileged := true
+	install := corev1.Container{
+		Name:            installerName,
+		Image:           config.ImageUbuntuInstaller.Reference(),
+		Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.DriverInstaller)},
+		SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "dev", MountPath: "/dev"},
+			{Name: "boot", MountPath: "/boot"},
+			{Name: "root-mount", MountPath: "/root"},
+		},
 	}
 	if version != "" {
 		install.Env = []corev1.EnvVar{{Name: "NVIDIA_DRIVER_VERSION", Value: version}}
@@ -101,81 +104,6 @@ func ubuntuInstaller(version string) corev1.PodSpec {
 			hostPath("boot", "/boot"),
 			hostPath("root-mount", "/"),
 		},
-	}
-}
-
-// cosInstaller loads the driver built for the node's Container-Optimized OS, and
-// partitions GPUs where the node asks for it.
-func cosInstaller() corev1.PodSpec {
-	const (
-		hostDir      = gcp.HostDriverPath
-		hostVulkan   = hostDir + "/vulkan/icd.d"
-		hostCOSTools = "/var/lib/cos-tools"
-		dir          = gcp.ContainerDriverPath
-		vulkan       = "/etc/vulkan/icd.d"
-		cosTools     = "/build/cos-tools"
-	)
-	install := installContainer(installerName, config.ImageCOSInstaller)
-	install.ImagePullPolicy = corev1.PullNever
-	// A loaded module cannot be replaced: the node keeps its driver.
-	install.Command = []string{"/bin/bash", "-c", `
-set -euo pipefail
-if lsmod | grep -w nvidia; then
-  echo "an NVIDIA module is loaded: nothing to install"
-else
-  /cos-gpu-installer install
-  chmod 0755 /root` + gcp.HostDriverPath + `
-fi
-`}
-	install.Env = []corev1.EnvVar{
-		{Name: "NVIDIA_INSTALL_DIR_HOST", Value: hostDir},
-		{Name: "NVIDIA_INSTALL_DIR_CONTAINER", Value: dir},
-		{Name: "VULKAN_ICD_DIR_HOST", Value: hostVulkan},
-		{Name: "VULKAN_ICD_DIR_CONTAINER", Value: vulkan},
-		{Name: "ROOT_MOUNT_DIR", Value: "/root"},
-		{Name: "COS_TOOLS_DIR_HOST", Value: hostCOSTools},
-		{Name: "COS_TOOLS_DIR_CONTAINER", Value: cosTools},
-	}
-	install.VolumeMounts = []corev1.VolumeMount{
-		{Name: "nvidia-install-dir-host", MountPath: dir},
-		{Name: "vulkan-icd-mount", MountPath: vulkan},
-		{Name: "dev", MountPath: "/dev"},
-		{Name: "root-mount", MountPath: "/root"},
-		{Name: "cos-tools", MountPath: cosTools},
-	}
-
-	partition := installContainer("partition-gpus", config.ImagePartitionGPU)
-	partition.Env = []corev1.EnvVar{{Name: "LD_LIBRARY_PATH", Value: dir + "/lib64"}}
-	partition.VolumeMounts = []corev1.VolumeMount{
-		{Name: "nvidia-install-dir-host", MountPath: dir},
-		{Name: "dev", MountPath: "/dev"},
-		{Name: "nvidia-config", MountPath: "/etc/nvidia"},
-	}
-
-	return corev1.PodSpec{
-		HostNetwork:    true,
-		HostPID:        true,
-		InitContainers: []corev1.Container{install, partition},
-		Volumes: []corev1.Volume{
-			hostPath("dev", "/dev"),
-			hostPath("vulkan-icd-mount", hostVulkan),
-			hostPath("nvidia-install-dir-host", hostDir),
-			hostPath("root-mount", "/"),
-			hostPath("cos-tools", hostCOSTools),
-			hostPath("nvidia-config", "/etc/nvidia"),
-		},
-	}
-}
-
-func installContainer(name string, image config.Image) corev1.Container {
-	privileged := true
-	return corev1.Container{
-		Name:  name,
-		Image: image.Reference(),
-		Resources: corev1.ResourceRequirements{
-			Requests: kube.Requests(capacity.DriverInstaller),
-		},
-		SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
 	}
 }
 

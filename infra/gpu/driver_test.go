@@ -24,8 +24,6 @@ func TestDriver(t *testing.T) {
 		"managed latest": {map[string]any{"installer": "managed", "version": "LATEST"}, "LATEST", "COS_CONTAINERD", true, ""},
 		"Ubuntu": {map[string]any{"installer": "ubuntu-daemonset", "version": "550.90.12"},
 			"INSTALLATION_DISABLED", "UBUNTU_CONTAINERD", false, "gke-nvidia-installer:fixed"},
-		"Container-Optimized OS": {map[string]any{"installer": "cos-daemonset"},
-			"INSTALLATION_DISABLED", "COS_CONTAINERD", false, "cos-nvidia-installer:fixed"},
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,20 +9,15 @@ import (
 	"persia/gcp"
 )
 
-// Accelerators returns the GPUs of a node of a GPU pool, how they are divided, and whether GKE
-// installs their driver.
+// Accelerators returns the GPUs of a node of a GPU pool, and whether GKE installs their driver.
 func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
-	accelerator := container.NodePoolNodeConfigGuestAcceleratorArgs{
+	return container.NodePoolNodeConfigGuestAcceleratorArray{container.NodePoolNodeConfigGuestAcceleratorArgs{
 		Type:  pulumi.String(gpu.Type),
 		Count: pulumi.Int(gpu.Count),
 		GpuDriverInstallationConfig: container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs{
 			GpuDriverVersion: pulumi.String(driverVersion(driver)),
 		},
-	}
-	if gpu.Partition != "" {
-		accelerator.GpuPartitionSize = pulumi.String(gpu.Partition)
-	}
-	return container.NodePoolNodeConfigGuestAcceleratorArray{accelerator}
+	}}
 }
 
 // driverVersion is always given: GKE installs a driver by itself where it is

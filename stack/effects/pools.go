@@ -60,7 +60,6 @@ var poolSettings = []struct {
 	{field: "compactPlacement", output: "placementPolicy.type", value: func(p NodePool) any { return map[bool]string{true: "COMPACT"}[p.CompactPlacement] }},
 	{field: "gpu.type", output: accelerator + "type"},
 	{field: "gpu.count", output: accelerator + "count"},
-	{field: "gpu.partition", output: accelerator + "gpuPartitionSize"},
 	{field: "imageType", output: "nodeConfig.imageType"},
 	{field: "localSsdCount", output: "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"},
 	{field: "fastSocket", output: "nodeConfig.fastSocket.enabled", recreates: true},

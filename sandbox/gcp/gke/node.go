@@ -38,7 +38,7 @@ func (p Pool) nodeTemplate(machines Machines) (*corev1.Node, error) {
 	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(google.Number(node, "diskSizeGb"), localSSDs(node))
 	pods, _ := strconv.ParseInt(google.Text(p.body, "maxPodsConstraint.maxPodsPerNode"), 10, 64)
 	for _, amount := range []*capacity.Resources{&total, &allocatable} {
-		amount.GPUs, amount.Pods = gpu.AllocatableGPUs(), pods
+		amount.GPUs, amount.Pods = int64(gpu.Count), pods
 	}
 	// GKE's own pods are not simulated, so their requests are missing here.
 	allocatable = allocatable.Minus(capacity.NodeAgents)
@@ -66,11 +66,7 @@ func (p Pool) nodeTemplate(machines Machines) (*corev1.Node, error) {
 func nodeGPU(node google.Body, machine gcp.Machine) config.GPU {
 	gpu := config.GPU{Type: machine.GPUType, Count: machine.GPUs}
 	for _, accelerator := range google.Objects(node, "accelerators") {
-		gpu = config.GPU{
-			Type:      google.Text(accelerator, "acceleratorType"),
-			Count:     google.Number(accelerator, "acceleratorCount"),
-			Partition: google.Text(accelerator, "gpuPartitionSize"),
-		}
+		gpu = config.GPU{Type: google.Text(accelerator, "acceleratorType"), Count: google.Number(accelerator, "acceleratorCount")}
 	}
 	return gpu
 }
