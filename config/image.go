@@ -46,7 +46,7 @@ var (
 )
 
 // ImageJobSet is the controller of jobs with the engine jobset.
-var ImageJobSet = Image{Repository: "registry.k8s.io/jobset/jobset", Tag: "v0.10.1"}
+var ImageJobSet = Image{Repository: "registry.k8s.io/jobset/jobset", Tag: "v0.11.1"}
 
 // The roles of a job, and the gateway to which they push metrics.
 var (
@@ -56,8 +56,8 @@ var (
 	ImagePushgateway = Image{Repository: "prom/pushgateway", Tag: "v1.11.1"}
 )
 
-// ImageKueue is the last release for Kubernetes 1.34 that is a whole Go module.
-var ImageKueue = Image{Repository: "registry.k8s.io/kueue/kueue", Tag: "v0.15.2"}
+// ImageKueue is the last release for Kubernetes 1.35 that is a whole Go module.
+var ImageKueue = Image{Repository: "registry.k8s.io/kueue/kueue", Tag: "v0.16.1"}
 
 // ImagePython runs the script that asks for the nodes of queued provisioning.
 var ImagePython = Image{Repository: "python", Tag: "3.13-alpine"}

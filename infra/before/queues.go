@@ -14,7 +14,7 @@ import (
 	"persia/config"
 )
 
-// What the queues of a stack need of a cluster's Kueue (v0.15.2, pkg/controller/jobs/jobset).
+// What the queues of a stack need of a cluster's Kueue (v0.16.1, pkg/controller/jobs/jobset).
 const (
 	integration = "jobset.x-k8s.io/jobset"
 	// workloadPath is the path of a webhook that only Kueue has.

@@ -26,7 +26,7 @@ func jobSet(tools toolchain.Tools) Image {
 	files := skeleton()
 	files["manager"] = Program(tools.Path("jobset-manager"))
 	return Image{
-		Names: []string{"registry.k8s.io/jobset/jobset:v0.10.1"}, Layers: []Layer{files},
+		Names: []string{"registry.k8s.io/jobset/jobset:v0.11.1"}, Layers: []Layer{files},
 		Environment: searchPath, Entrypoint: []string{"/manager"}, User: "65532:65532",
 	}
 }

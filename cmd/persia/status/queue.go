@@ -125,7 +125,7 @@ func queued(all []record, now time.Time) map[string][]Wait {
 
 // since returns when a job took its place: at its creation, or when it lost its nodes because not all
 // of its pods were ready in time, or because an admission check failed. This is the order of the
-// timestamp Eviction (Ordering.GetQueueOrderTimestamp in pkg/workload of Kueue v0.15.2).
+// timestamp Eviction (Ordering.GetQueueOrderTimestamp in pkg/workload of Kueue v0.16.1).
 func (r record) since() time.Time {
 	evicted := meta.FindStatusCondition(r.Status.Conditions, "Evicted")
 	if evicted != nil && evicted.Status == metav1.ConditionTrue && (evicted.Reason == "PodsReadyTimeout" || evicted.Reason == "AdmissionCheck") {

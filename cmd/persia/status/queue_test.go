@@ -13,7 +13,7 @@ func condition(kind, reason string, status metav1.ConditionStatus) metav1.Condit
 	return metav1.Condition{Type: kind, Reason: reason, Status: status, Message: "because", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}
 }
 
-// inQueue returns the workload of a job that was created hours ago, as Kueue v0.15.2 writes it.
+// inQueue returns the workload of a job that was created hours ago, as Kueue v0.16.1 writes it.
 func inQueue(job, queue string, hours int, conditions ...metav1.Condition) record {
 	controller := true
 	w := record{ObjectMeta: metav1.ObjectMeta{

@@ -2,63 +2,63 @@ module persia/sandbox/toolchain/kubectl
 
 go 1.26.0
 
-replace k8s.io/api => k8s.io/api v0.34.2
+replace k8s.io/api => k8s.io/api v0.35.4
 
-replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.34.2
+replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.35.4
 
-replace k8s.io/apimachinery => k8s.io/apimachinery v0.34.2
+replace k8s.io/apimachinery => k8s.io/apimachinery v0.35.4
 
-replace k8s.io/apiserver => k8s.io/apiserver v0.34.2
+replace k8s.io/apiserver => k8s.io/apiserver v0.35.4
 
-replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.34.2
+replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.35.4
 
-replace k8s.io/client-go => k8s.io/client-go v0.34.2
+replace k8s.io/client-go => k8s.io/client-go v0.35.4
 
-replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.34.2
+replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.35.4
 
-replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.34.2
+replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.35.4
 
-replace k8s.io/code-generator => k8s.io/code-generator v0.34.2
+replace k8s.io/code-generator => k8s.io/code-generator v0.35.4
 
-replace k8s.io/component-base => k8s.io/component-base v0.34.2
+replace k8s.io/component-base => k8s.io/component-base v0.35.4
 
-replace k8s.io/component-helpers => k8s.io/component-helpers v0.34.2
+replace k8s.io/component-helpers => k8s.io/component-helpers v0.35.4
 
-replace k8s.io/controller-manager => k8s.io/controller-manager v0.34.2
+replace k8s.io/controller-manager => k8s.io/controller-manager v0.35.4
 
-replace k8s.io/cri-api => k8s.io/cri-api v0.34.2
+replace k8s.io/cri-api => k8s.io/cri-api v0.35.4
 
-replace k8s.io/cri-client => k8s.io/cri-client v0.34.2
+replace k8s.io/cri-client => k8s.io/cri-client v0.35.4
 
-replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.34.2
+replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.35.4
 
-replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.34.2
+replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.35.4
 
-replace k8s.io/endpointslice => k8s.io/endpointslice v0.34.2
+replace k8s.io/endpointslice => k8s.io/endpointslice v0.35.4
 
-replace k8s.io/externaljwt => k8s.io/externaljwt v0.34.2
+replace k8s.io/externaljwt => k8s.io/externaljwt v0.35.4
 
-replace k8s.io/kms => k8s.io/kms v0.34.2
+replace k8s.io/kms => k8s.io/kms v0.35.4
 
-replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.34.2
+replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.35.4
 
-replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.34.2
+replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.35.4
 
-replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.34.2
+replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.35.4
 
-replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.34.2
+replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.35.4
 
-replace k8s.io/kubectl => k8s.io/kubectl v0.34.2
+replace k8s.io/kubectl => k8s.io/kubectl v0.35.4
 
-replace k8s.io/kubelet => k8s.io/kubelet v0.34.2
+replace k8s.io/kubelet => k8s.io/kubelet v0.35.4
 
-replace k8s.io/metrics => k8s.io/metrics v0.34.2
+replace k8s.io/metrics => k8s.io/metrics v0.35.4
 
-replace k8s.io/mount-utils => k8s.io/mount-utils v0.34.2
+replace k8s.io/mount-utils => k8s.io/mount-utils v0.35.4
 
-replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.34.2
+replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.35.4
 
-replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.34.2
+replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.35.4
 
 tool k8s.io/kubernetes/cmd/kubectl
 
@@ -81,7 +81,6 @@ require (
 	github.com/go-openapi/jsonpointer v0.21.2 // indirect
 	github.com/go-openapi/jsonreference v0.21.0 // indirect
 	github.com/go-openapi/swag v0.23.1 // indirect
-	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/google/btree v1.1.3 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
@@ -131,23 +130,23 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.34.2 // indirect
-	k8s.io/apimachinery v0.34.2 // indirect
-	k8s.io/cli-runtime v0.34.2 // indirect
-	k8s.io/client-go v0.34.2 // indirect
-	k8s.io/component-base v0.34.2 // indirect
-	k8s.io/component-helpers v0.34.2 // indirect
+	k8s.io/api v0.35.4 // indirect
+	k8s.io/apimachinery v0.35.4 // indirect
+	k8s.io/cli-runtime v0.35.4 // indirect
+	k8s.io/client-go v0.35.4 // indirect
+	k8s.io/component-base v0.35.4 // indirect
+	k8s.io/component-helpers v0.35.4 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
-	k8s.io/kube-openapi v0.0.0-20250710124328-f3f2b991d03b // indirect
+	k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912 // indirect
 	k8s.io/kubectl v0.34.0 // indirect
-	k8s.io/kubernetes v1.34.2 // indirect
-	k8s.io/metrics v0.34.2 // indirect
+	k8s.io/kubernetes v1.35.4 // indirect
+	k8s.io/metrics v0.35.4 // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
 	sigs.k8s.io/kustomize/api v0.21.1 // indirect
 	sigs.k8s.io/kustomize/kustomize/v5 v5.7.1 // indirect
 	sigs.k8s.io/kustomize/kyaml v0.21.1 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
-	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
+	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )

@@ -2,14 +2,15 @@ module persia/sandbox/toolchain/kubernetes
 
 go 1.26.0
 
-require k8s.io/kubernetes v1.34.2
+require k8s.io/kubernetes v1.35.4 // indirect
 
 require (
 	cel.dev/expr v0.25.1 // indirect
+	cyphar.com/go-pathrs v0.2.1 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20230124172434-306776ec8161 // indirect
 	github.com/JeffAshton/win_pdh v0.0.0-20161109143554-76bb4ee9f0ab // indirect
 	github.com/Microsoft/go-winio v0.6.2 // indirect
-	github.com/Microsoft/hnslib v0.1.1 // indirect
+	github.com/Microsoft/hnslib v0.1.2 // indirect
 	github.com/NYTimes/gziphandler v1.1.1 // indirect
 	github.com/antlr4-go/antlr/v4 v4.13.0 // indirect
 	github.com/armon/circbuf v0.0.0-20190214190532-5111143e8da2 // indirect
@@ -18,16 +19,16 @@ require (
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/container-storage-interface/spec v1.9.0 // indirect
-	github.com/containerd/containerd/api v1.8.0 // indirect
+	github.com/containerd/containerd/api v1.9.0 // indirect
 	github.com/containerd/errdefs v1.0.0 // indirect
 	github.com/containerd/errdefs/pkg v0.3.0 // indirect
 	github.com/containerd/log v0.1.0 // indirect
-	github.com/containerd/ttrpc v1.2.6 // indirect
-	github.com/containerd/typeurl/v2 v2.2.2 // indirect
+	github.com/containerd/ttrpc v1.2.7 // indirect
+	github.com/containerd/typeurl/v2 v2.2.3 // indirect
 	github.com/coreos/go-oidc v2.3.0+incompatible // indirect
 	github.com/coreos/go-semver v0.3.1 // indirect
 	github.com/coreos/go-systemd/v22 v22.5.0 // indirect
-	github.com/cyphar/filepath-securejoin v0.4.1 // indirect
+	github.com/cyphar/filepath-securejoin v0.6.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/distribution/reference v0.6.0 // indirect
 	github.com/docker/go-units v0.5.0 // indirect
@@ -46,7 +47,7 @@ require (
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/protobuf v1.5.4 // indirect
 	github.com/google/btree v1.1.3 // indirect
-	github.com/google/cadvisor v0.52.1 // indirect
+	github.com/google/cadvisor v0.53.0 // indirect
 	github.com/google/cel-go v0.26.0 // indirect
 	github.com/google/gnostic-models v0.7.0 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
@@ -73,12 +74,11 @@ require (
 	github.com/mohae/deepcopy v0.0.0-20170929034955-c48cc78d4826 // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect
 	github.com/mxk/go-flowrate v0.0.0-20140419014527-cca7078d478f // indirect
-	github.com/opencontainers/cgroups v0.0.1 // indirect
+	github.com/opencontainers/cgroups v0.0.3 // indirect
 	github.com/opencontainers/go-digest v1.0.0 // indirect
 	github.com/opencontainers/image-spec v1.1.1 // indirect
-	github.com/opencontainers/runtime-spec v1.2.0 // indirect
-	github.com/opencontainers/selinux v1.11.1 // indirect
-	github.com/pkg/errors v0.9.1 // indirect
+	github.com/opencontainers/runtime-spec v1.2.1 // indirect
+	github.com/opencontainers/selinux v1.13.0 // indirect
 	github.com/pmezard/go-difflib v1.0.1-0.20181226105442-5d4384ee4fb2 // indirect
 	github.com/pquerna/cachecontrol v0.1.0 // indirect
 	github.com/prometheus/client_golang v1.23.2 // indirect
@@ -93,9 +93,9 @@ require (
 	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
-	go.etcd.io/etcd/api/v3 v3.6.4 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.6.4 // indirect
-	go.etcd.io/etcd/client/v3 v3.6.4 // indirect
+	go.etcd.io/etcd/api/v3 v3.6.5 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.5 // indirect
+	go.etcd.io/etcd/client/v3 v3.6.5 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/github.com/emicklei/go-restful/otelrestful v0.69.0 // indirect
 	go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc v0.67.0 // indirect
@@ -130,40 +130,40 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/api v0.34.2 // indirect
+	k8s.io/api v0.35.4 // indirect
 	k8s.io/apiextensions-apiserver v0.0.0 // indirect
-	k8s.io/apimachinery v0.34.2 // indirect
-	k8s.io/apiserver v0.34.2 // indirect
-	k8s.io/client-go v0.34.2 // indirect
-	k8s.io/cloud-provider v0.34.2 // indirect
+	k8s.io/apimachinery v0.35.4 // indirect
+	k8s.io/apiserver v0.35.4 // indirect
+	k8s.io/client-go v0.35.4 // indirect
+	k8s.io/cloud-provider v0.35.4 // indirect
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
-	k8s.io/component-base v0.34.2 // indirect
-	k8s.io/component-helpers v0.34.2 // indirect
-	k8s.io/controller-manager v0.34.2 // indirect
-	k8s.io/cri-api v0.34.2 // indirect
+	k8s.io/component-base v0.35.4 // indirect
+	k8s.io/component-helpers v0.35.4 // indirect
+	k8s.io/controller-manager v0.35.4 // indirect
+	k8s.io/cri-api v0.35.4 // indirect
 	k8s.io/cri-client v0.0.0 // indirect
 	k8s.io/csi-translation-lib v0.0.0 // indirect
-	k8s.io/dynamic-resource-allocation v0.0.0 // indirect
+	k8s.io/dynamic-resource-allocation v0.35.4 // indirect
 	k8s.io/endpointslice v0.0.0 // indirect
 	k8s.io/externaljwt v0.0.0 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
-	k8s.io/kms v0.34.2 // indirect
+	k8s.io/kms v0.35.4 // indirect
 	k8s.io/kube-aggregator v0.0.0 // indirect
 	k8s.io/kube-controller-manager v0.0.0 // indirect
-	k8s.io/kube-openapi v0.0.0-20250710124328-f3f2b991d03b // indirect
+	k8s.io/kube-openapi v0.0.0-20250910181357-589584f1c912 // indirect
 	k8s.io/kube-proxy v0.0.0 // indirect
 	k8s.io/kube-scheduler v0.0.0 // indirect
 	k8s.io/kubectl v0.0.0 // indirect
-	k8s.io/kubelet v0.34.2 // indirect
-	k8s.io/metrics v0.34.2 // indirect
+	k8s.io/kubelet v0.35.4 // indirect
+	k8s.io/metrics v0.35.4 // indirect
 	k8s.io/mount-utils v0.0.0 // indirect
 	k8s.io/pod-security-admission v0.0.0 // indirect
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2 // indirect
 	sigs.k8s.io/apiserver-network-proxy/konnectivity-client v0.31.2 // indirect
 	sigs.k8s.io/json v0.0.0-20250730193827-2d320260d730 // indirect
-	sigs.k8s.io/knftables v0.0.17 // indirect
+	sigs.k8s.io/knftables v0.0.21 // indirect
 	sigs.k8s.io/randfill v1.0.0 // indirect
-	sigs.k8s.io/structured-merge-diff/v6 v6.3.0 // indirect
+	sigs.k8s.io/structured-merge-diff/v6 v6.3.2 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
@@ -175,60 +175,60 @@ tool (
 	k8s.io/kubernetes/cmd/kubelet
 )
 
-replace k8s.io/api => k8s.io/api v0.34.2
+replace k8s.io/api => k8s.io/api v0.35.4
 
-replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.34.2
+replace k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.35.4
 
-replace k8s.io/apimachinery => k8s.io/apimachinery v0.34.2
+replace k8s.io/apimachinery => k8s.io/apimachinery v0.35.4
 
-replace k8s.io/apiserver => k8s.io/apiserver v0.34.2
+replace k8s.io/apiserver => k8s.io/apiserver v0.35.4
 
-replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.34.2
+replace k8s.io/cli-runtime => k8s.io/cli-runtime v0.35.4
 
-replace k8s.io/client-go => k8s.io/client-go v0.34.2
+replace k8s.io/client-go => k8s.io/client-go v0.35.4
 
-replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.34.2
+replace k8s.io/cloud-provider => k8s.io/cloud-provider v0.35.4
 
-replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.34.2
+replace k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.35.4
 
-replace k8s.io/code-generator => k8s.io/code-generator v0.34.2
+replace k8s.io/code-generator => k8s.io/code-generator v0.35.4
 
-replace k8s.io/component-base => k8s.io/component-base v0.34.2
+replace k8s.io/component-base => k8s.io/component-base v0.35.4
 
-replace k8s.io/component-helpers => k8s.io/component-helpers v0.34.2
+replace k8s.io/component-helpers => k8s.io/component-helpers v0.35.4
 
-replace k8s.io/controller-manager => k8s.io/controller-manager v0.34.2
+replace k8s.io/controller-manager => k8s.io/controller-manager v0.35.4
 
-replace k8s.io/cri-api => k8s.io/cri-api v0.34.2
+replace k8s.io/cri-api => k8s.io/cri-api v0.35.4
 
-replace k8s.io/cri-client => k8s.io/cri-client v0.34.2
+replace k8s.io/cri-client => k8s.io/cri-client v0.35.4
 
-replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.34.2
+replace k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.35.4
 
-replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.34.2
+replace k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.35.4
 
-replace k8s.io/endpointslice => k8s.io/endpointslice v0.34.2
+replace k8s.io/endpointslice => k8s.io/endpointslice v0.35.4
 
-replace k8s.io/externaljwt => k8s.io/externaljwt v0.34.2
+replace k8s.io/externaljwt => k8s.io/externaljwt v0.35.4
 
-replace k8s.io/kms => k8s.io/kms v0.34.2
+replace k8s.io/kms => k8s.io/kms v0.35.4
 
-replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.34.2
+replace k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.35.4
 
-replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.34.2
+replace k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.35.4
 
-replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.34.2
+replace k8s.io/kube-proxy => k8s.io/kube-proxy v0.35.4
 
-replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.34.2
+replace k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.35.4
 
-replace k8s.io/kubectl => k8s.io/kubectl v0.34.2
+replace k8s.io/kubectl => k8s.io/kubectl v0.35.4
 
-replace k8s.io/kubelet => k8s.io/kubelet v0.34.2
+replace k8s.io/kubelet => k8s.io/kubelet v0.35.4
 
-replace k8s.io/metrics => k8s.io/metrics v0.34.2
+replace k8s.io/metrics => k8s.io/metrics v0.35.4
 
-replace k8s.io/mount-utils => k8s.io/mount-utils v0.34.2
+replace k8s.io/mount-utils => k8s.io/mount-utils v0.35.4
 
-replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.34.2
+replace k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.35.4
 
-replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.34.2
+replace k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.35.4
