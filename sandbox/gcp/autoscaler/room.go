@@ -12,6 +12,7 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
 )
 
 // demand is the resources and the placement that a pod requires of its node.
@@ -41,7 +42,7 @@ func daemonOf(set *appsv1.DaemonSet) demand {
 
 // matches reports whether the pod may stand on a node, if there is room.
 func (d demand) matches(node *corev1.Node) bool {
-	if _, untolerated := scheduling.FindMatchingUntoleratedTaint(node.Spec.Taints, d.pod.Spec.Tolerations, lasting); untolerated {
+	if _, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, d.pod.Spec.Tolerations, lasting, false); untolerated {
 		return false
 	}
 	match, err := d.affinity.Match(node)
