@@ -48,8 +48,8 @@ const RolloutTime = 2 * time.Minute
 func WorkloadTimeouts() pulumi.ResourceOption { return RolloutTimeouts(0) }
 
 // RolloutTimeouts is like [WorkloadTimeouts], for replicas that start in parallel but
-// that an update replaces one at a time, as a StatefulSet does: the feature gate of its
-// maxUnavailable is off in Kubernetes 1.34.
+// that an update replaces one at a time, as a StatefulSet does: before Kubernetes 1.35, the
+// feature gate of its maxUnavailable is off.
 func RolloutTimeouts(replicas int) pulumi.ResourceOption {
 	return pulumi.Timeouts(rolloutTimeouts(replicas))
 }
