@@ -226,7 +226,10 @@ func (s *stack) assertDestroyWaits() {
 	}, "the holder runs")
 	s.printed.reset()
 	destroy := begin(func() error { return s.s.Destroy(s.t.Context()) })
-	s.printed.await(s.t, destroy, "waiting for finalizers: kubernetes.io/pvc-protection")
+	s.await(func() bool {
+		claim, err := s.CoreV1().PersistentVolumeClaims("persia").Get(s.t.Context(), "nfs-claim", metav1.GetOptions{})
+		return err == nil && claim.DeletionTimestamp != nil
+	}, "the claim waits for its pod")
 	require.NoError(s.t, pods.Delete(s.t.Context(), "holder", *metav1.NewDeleteOptions(0)))
 	require.NoError(s.t, destroy.wait())
 }
