@@ -14,16 +14,18 @@ import (
 	"persia/config"
 )
 
-// TestTrain trains with PERSIA's own processes on a real node, which mostly waits. It takes longest,
-// so it begins before the parallel tests, and does not wait for its turn among them. The program,
+// TestTrain trains with PERSIA's own processes on a real node. The program,
 // unchanged, deploys examples/Pulumi.train.yaml, and then, with -long, other jobs in its place.
 func TestTrain(t *testing.T) {
-	var trainings sync.WaitGroup
-	trainings.Go(func() {
-		t.Run("on a real node", func(t *testing.T) { newTraining(t, config.EngineStatefulSet).test(t) })
-	})
+	early(t, func(t *testing.T) { newTraining(t, config.EngineStatefulSet).test(t) })
+}
+
+// early runs a test that takes longest and mostly waits beside the parallel tests, without waiting for a turn.
+func early(t *testing.T, test func(*testing.T)) {
+	var running sync.WaitGroup
+	running.Go(func() { t.Run("on a real node", test) })
 	t.Parallel()
-	trainings.Wait()
+	running.Wait()
 }
 
 func (r *training) test(t *testing.T) {

@@ -41,9 +41,12 @@ var bucketInterruptions = append(killedRoles[3:5:5],
 // each pod, to a bucket that is as strict as Cloud Storage and fails at times. It interrupts the training at
 // random moments, and each time the training resumes from a checkpoint that is complete in the bucket.
 func TestBucket(t *testing.T) {
-	t.Parallel()
-	const name = "madeup-checkpoints"
 	random := rand.New(rand.NewPCG(firstSeed(t), 0))
+	early(t, func(t *testing.T) { testBucket(t, random) })
+}
+
+func testBucket(t *testing.T, random *rand.Rand) {
+	const name = "madeup-checkpoints"
 	served := bucket.New(name)
 	server := httptest.NewServer(served)
 	t.Cleanup(server.Close)
@@ -60,8 +63,7 @@ func TestBucket(t *testing.T) {
 		last := r.trainOn(t, job)
 		for _, i := range random.Perm(len(bucketInterruptions)) {
 			for range 4 {
-				fault := bucketFaults[random.IntN(len(bucketFaults))]
-				served.Inject(&fault)
+				served.Inject(new(bucketFaults[random.IntN(len(bucketFaults))]))
 			}
 			r.volume.arrive(t, job, last.batches+checkpointBatches+lostBatches, 0)
 			moment := time.Duration(random.Int64N(int64(attemptTime)))
