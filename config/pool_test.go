@@ -118,13 +118,6 @@ func with(stack, more edits) edits {
 	return stack
 }
 
-// gpu returns the GPU of spareGPUs with some settings.
-func gpu(settings edits) edits {
-	g := edits{"type": "nvidia-tesla-a100", "count": 8}
-	maps.Copy(g, settings)
-	return edits{"gpu": g}
-}
-
 // queuedPool returns the settings of a pool with queued provisioning.
 func queuedPool(settings edits) edits {
 	pool := edits{"nodes": nil, "autoscaling": edits{"minNodes": 0, "maxNodes": 4}, "queuedProvisioning": true}

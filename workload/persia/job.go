@@ -139,12 +139,3 @@ func tokenEnv(job config.Job) corev1.EnvVar {
 func objectName(job config.Job, role role) string {
 	return kube.LabelName(job.Name, role.Name)
 }
-
-// workloadName returns the name of the object that creates the pods of a role: a
-// StatefulSet, or one of the Kubernetes Jobs of a JobSet.
-func workloadName(job config.Job, role role) string {
-	if job.Engine == config.EngineJobSet {
-		return queue.JobOf(job.Name, role.Name)
-	}
-	return objectName(job, role)
-}
