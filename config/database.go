@@ -213,7 +213,7 @@ func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, 
 		}
 	}
 	if pool, ok := stack.Pool(nodePool); ok {
-		database.checkUsers(p, path, volumeUsers{Pools: []volumePool{stack.volumePool(pool)}, OnePod: true})
+		database.checkUsers(p, path, volumeUsers{Pools: []Pool{pool}, OnePod: true})
 	}
 }
 

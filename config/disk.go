@@ -114,9 +114,10 @@ func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users v
 	}
 }
 
-func (d *PersistentDisk) checkMachine(p *input.Problems, path *field.Path, pool volumePool) {
-	if d.Create != nil && len(pool.Disks) > 0 && !slices.Contains(pool.Disks, d.Create.Type) {
-		p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, input.Or(pool.Disks))
+func (d *PersistentDisk) checkMachine(p *input.Problems, path *field.Path, pool Pool) {
+	machine, _ := gcp.Lookup(pool.MachineType)
+	if disks := machine.BootDisks(); d.Create != nil && len(disks) > 0 && !slices.Contains(disks, d.Create.Type) {
+		p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, input.Or(disks))
 	}
 }
 

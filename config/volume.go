@@ -12,7 +12,6 @@ import (
 
 	"persia/capacity"
 	"persia/config/input"
-	"persia/gcp"
 )
 
 // Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
@@ -238,51 +237,23 @@ func (s *Stack) volume(name string) *Volume {
 
 // volumeUsers are the pods that mount a volume.
 type volumeUsers struct {
-	Pools    []volumePool // where the pods may run
-	ReadOnly bool         // no pod writes
-	OnePod   bool         // there is one pod, and the storage may restrict its nodes
-}
-
-// volumePool describes a node pool to the rules of volumes.
-type volumePool struct {
-	Name string
-	// Nodes is the maximum number of nodes.
-	Nodes int
-	// Zones are the zones of the nodes, or nil on an existing cluster.
-	Zones []string
-	// MachineType supports the types of boot disks in Disks, which is empty if they are
-	// unknown.
-	MachineType string
-	Disks       []string
-	// COS is true if the nodes run Container-Optimized OS.
-	COS bool
+	Pools    []Pool // where the pods may run
+	ReadOnly bool   // no pod writes
+	OnePod   bool   // there is one pod, and the storage may restrict its nodes
 }
 
 // nodes returns the maximum number of nodes of all pools.
 func (u volumeUsers) nodes() int {
 	nodes := 0
 	for _, pool := range u.Pools {
-		nodes += pool.Nodes
+		nodes += pool.MostNodes()
 	}
 	return nodes
 }
 
 // names returns the names of the pools.
 func (u volumeUsers) names() []string {
-	return input.Words(u.Pools, func(pool volumePool) string { return pool.Name })
-}
-
-// volumePool describes a node pool to the rules of volumes.
-func (s *Stack) volumePool(pool Pool) volumePool {
-	p := volumePool{Name: pool.Name, Nodes: pool.MostNodes(), MachineType: pool.MachineType, COS: pool.ImageType == gcp.ImageCOS}
-	if s.Cluster.Existing != nil {
-		return p
-	}
-	p.Zones = pool.Zones
-	if machine, ok := pool.Machine(s.MachineTypes); ok {
-		p.Disks = machine.BootDisks()
-	}
-	return p
+	return input.Words(u.Pools, func(pool Pool) string { return pool.Name })
 }
 
 // JobsWrite reports whether a job can write to a volume.
@@ -303,10 +274,10 @@ func (s *Stack) usersOf(name string) volumeUsers {
 	}
 	for _, pool := range s.Pools() {
 		if mounted[pool.Name] {
-			users.Pools = append(users.Pools, s.volumePool(pool))
+			users.Pools = append(users.Pools, pool)
 		}
 	}
-	slices.SortFunc(users.Pools, func(a, b volumePool) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(users.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
 	return users
 }
 

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config/input"
+	"persia/gcp"
 )
 
 var kmsKey = keyIn("us-central1")
@@ -148,11 +149,11 @@ func TestAccepted(t *testing.T) {
 
 // TestUsers checks that pods mount only storage that they can reach.
 func TestUsers(t *testing.T) {
-	disks := []string{"pd-balanced", "pd-ssd"}
-	one := volumePool{Name: "gpu", Nodes: 1, Zones: []string{"us-central1-a"}, MachineType: "g2-standard-32", Disks: disks, COS: true}
+	nodes := []int{1, 2}
+	one := Pool{Name: "gpu", Nodes: &nodes[0], Zones: []string{"us-central1-a"}, MachineType: "g2-standard-32", ImageType: gcp.ImageCOS}
 	two, ubuntu, elsewhere := one, one, one
-	two.Nodes = 2
-	ubuntu.COS = false
+	two.Nodes = &nodes[1]
+	ubuntu.ImageType = gcp.ImageUbuntu
 	elsewhere.Zones = []string{"us-central1-b"}
 	const disk = "persistentDisk: {disk: d, zones: [us-central1-a], create: {type: pd-ssd}}"
 	for name, test := range map[string]struct {
@@ -160,18 +161,18 @@ func TestUsers(t *testing.T) {
 		users   volumeUsers
 		want    string
 	}{
-		"directory that the node can make":    {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []volumePool{one}}, ""},
-		"directory of Ubuntu":                 {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{ubuntu}}, ""},
-		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []volumePool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
-		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []volumePool{two}}, "is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools gpu)"},
-		"disk of one node":                    {over(disk), volumeUsers{Pools: []volumePool{one}}, ""},
-		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []volumePool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to write, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},
-		"disk that two nodes read":            {over(disk + ", accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []volumePool{two}, ReadOnly: true}, ""},
-		"disk in another zone":                {over(disk), volumeUsers{Pools: []volumePool{elsewhere}}, "pool gpu, whose roles mount the volume, also has nodes in us-central1-b"},
-		"disk that the machine does not take": {over("persistentDisk: {disk: d, zones: [us-central1-a], create: {type: hyperdisk-balanced}}"), volumeUsers{Pools: []volumePool{one}}, "is not supported by g2-standard-32, the machine type of pool gpu, whose pods mount the volume; write pd-balanced or pd-ssd"},
-		"read by many and written too":        {over("nfs: {server: nfs, path: /a}, accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []volumePool{two}}, "write readOnly: true in every mount"},
-		"share for one node":                  {over("nfs: {server: nfs, path: /a}, accessModes: [ReadWriteOnce]"), volumeUsers{Pools: []volumePool{two}}, "write [ReadWriteMany]"},
-		"bucket of two nodes":                 {over("gcsFuse: {bucket: other}"), volumeUsers{Pools: []volumePool{two}}, ""},
+		"directory that the node can make":    {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []Pool{one}}, ""},
+		"directory of Ubuntu":                 {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []Pool{ubuntu}}, ""},
+		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []Pool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
+		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []Pool{two}}, "is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools gpu)"},
+		"disk of one node":                    {over(disk), volumeUsers{Pools: []Pool{one}}, ""},
+		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []Pool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to write, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},
+		"disk that two nodes read":            {over(disk + ", accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []Pool{two}, ReadOnly: true}, ""},
+		"disk in another zone":                {over(disk), volumeUsers{Pools: []Pool{elsewhere}}, "pool gpu, whose roles mount the volume, also has nodes in us-central1-b"},
+		"disk that the machine does not take": {over("persistentDisk: {disk: d, zones: [us-central1-a], create: {type: hyperdisk-balanced}}"), volumeUsers{Pools: []Pool{one}}, "is not supported by g2-standard-32, the machine type of pool gpu, whose pods mount the volume; write pd-balanced or pd-ssd"},
+		"read by many and written too":        {over("nfs: {server: nfs, path: /a}, accessModes: [ReadOnlyMany]"), volumeUsers{Pools: []Pool{two}}, "write readOnly: true in every mount"},
+		"share for one node":                  {over("nfs: {server: nfs, path: /a}, accessModes: [ReadWriteOnce]"), volumeUsers{Pools: []Pool{two}}, "write [ReadWriteMany]"},
+		"bucket of two nodes":                 {over("gcsFuse: {bucket: other}"), volumeUsers{Pools: []Pool{two}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := problem(t, test.volumes, created, test.users)

@@ -163,7 +163,7 @@ func (h *HostPath) checkUsers(p *input.Problems, path *field.Path, users volumeU
 		return
 	}
 	for _, pool := range users.Pools {
-		if pool.COS && strings.HasPrefix(h.Path, "/") && !gcp.WritableOnCOS(h.Path) {
+		if pool.ImageType == gcp.ImageCOS && strings.HasPrefix(h.Path, "/") && !gcp.WritableOnCOS(h.Path) {
 			p.Invalid(path.Child("path"), h.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/persia, or give the pool imageType: UBUNTU_CONTAINERD",
 				pool.Name, input.Or(gcp.COSWritable()))
 			return
@@ -222,7 +222,7 @@ func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Stack) {
 // checkUsers refuses nodes without an iSCSI initiator.
 func (s *ISCSI) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
 	for _, pool := range users.Pools {
-		if pool.COS {
+		if pool.ImageType == gcp.ImageCOS {
 			p.Invalid(path, s.TargetPortal, "cannot be mounted on the nodes of pool %s, because Container-Optimized OS has no iSCSI initiator; give the pool imageType: UBUNTU_CONTAINERD, or use persistentDisk", pool.Name)
 		}
 	}
