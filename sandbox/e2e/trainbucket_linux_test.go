@@ -21,10 +21,6 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-// attemptTime is about how long an attempt takes to start, train, and save a checkpoint. Half of it is
-// PERSIA's looks, every five seconds, at what its servers have saved.
-const attemptTime = 45 * time.Second
-
 // bucketFaults are what a client of Cloud Storage has to bear.
 var bucketFaults = []bucket.Fault{
 	{Times: 1, Status: http.StatusTooManyRequests}, {Times: 1, Status: http.StatusServiceUnavailable}, {Times: 1},
@@ -60,13 +56,15 @@ func testBucket(t *testing.T, random *rand.Rand) {
 		r.upWith(t, r.arrivingJob(t, job, 4, object{
 			"nats": object{"size": 1}, "nnWorker": small, "dataloader": small, "embeddingWorker": small, "embeddingParameterServer": object{"replicas": 2},
 		}))
+		began := time.Now()
 		last := r.trainOn(t, job)
+		attempt := time.Since(began)
 		for _, i := range random.Perm(len(bucketInterruptions)) {
 			for range 4 {
 				served.Inject(new(bucketFaults[random.IntN(len(bucketFaults))]))
 			}
 			r.volume.arrive(t, job, last.batches+checkpointBatches+lostBatches, 0)
-			moment := time.Duration(random.Int64N(int64(attemptTime)))
+			moment := time.Duration(random.Int64N(int64(attempt)))
 			time.Sleep(moment)
 			last.batches = r.volume.checkpoint(job, "1").batches
 			bucketInterruptions[i].interrupt(t, r, job)
