@@ -35,12 +35,10 @@ func (i Image) Reference() string {
 // docs/reference/security.md lists all images that the program chooses. An image has a digest only if two
 // independent public sources record it.
 
-// The NATS operator, the servers that it runs, and their sidecars.
+// The NATS operator, and the sidecar of the servers.
 var (
 	// ImageNATSOperator is the last release, and the first that supports Kubernetes 1.22 and later.
 	ImageNATSOperator = Image{Repository: "natsio/nats-operator", Tag: "0.8.3"}
-	// ImageNATSServer is the default of persia:nats (package natsspec).
-	ImageNATSServer = Image{Repository: "nats", Tag: "2.12.12"}
 	// The operator's own default for this sidecar is from 2018.
 	ImageNATSExporter = Image{Repository: "natsio/prometheus-nats-exporter", Tag: "0.15.0"}
 )
