@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -143,7 +144,8 @@ func (c onTerminal) Run(ctx context.Context, dir string, stdin io.Reader, out, e
 		return c.PulumiCommand.Run(ctx, dir, stdin, out, errs, env, args...)
 	}
 	up := exec.CommandContext(ctx, c.path, args...)
-	up.Dir, up.Env = dir, append(os.Environ(), env...)
+	// Of other terminals, the CLI asks the color of the background, and waits five seconds for an answer.
+	up.Dir, up.Env = dir, slices.Concat(os.Environ(), env, []string{"TERM=screen-256color"})
 	up.Stdin, up.Stdout, up.Stderr = os.Stdin, c.terminal, c.terminal
 	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
 	err := up.Run()

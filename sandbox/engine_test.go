@@ -24,7 +24,7 @@ func (unseen) Run(_ context.Context, _ string, _ io.Reader, _, _ []io.Writer, _ 
 func TestUpOnATerminal(t *testing.T) {
 	dir := t.TempDir()
 	cli := filepath.Join(dir, "pulumi")
-	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho \"$PWD $OF: $*\"\nexit 3\n"), 0o700))
+	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho \"$PWD $OF $TERM: $*\"\nexit 3\n"), 0o700))
 	terminal, err := os.Create(filepath.Join(dir, "terminal"))
 	require.NoError(t, err)
 	defer func() { _ = terminal.Close() }()
@@ -34,7 +34,7 @@ func TestUpOnATerminal(t *testing.T) {
 	assert.Equal(t, 3, code)
 	shown, err := os.ReadFile(terminal.Name())
 	require.NoError(t, err)
-	assert.Equal(t, dir+" dev: up --yes\n", string(shown))
+	assert.Equal(t, dir+" dev screen-256color: up --yes\n", string(shown))
 	said, _, _, err := c.Run(t.Context(), dir, nil, nil, nil, nil, "stack", "output")
 	require.NoError(t, err)
 	assert.Equal(t, "read: stack output", said)

@@ -13,8 +13,8 @@ import (
 	"persia/gcp"
 )
 
-// Pool is what the nodes of a pool show.
-type Pool struct {
+// nodePool sums up the nodes of a pool that the cluster has.
+type nodePool struct {
 	Name, Machine string
 	Ready, Nodes  int
 	// GPUs is how many the nodes have, and Held how many of them the pods of each job have.
@@ -26,12 +26,12 @@ type Pool struct {
 }
 
 // poolsOf returns the pools of nodes, by name.
-func poolsOf(nodes []corev1.Node, trainings []Training) []Pool {
-	pools, of := map[string]*Pool{}, map[string]*Pool{}
+func poolsOf(nodes []corev1.Node, trainings []Training) []nodePool {
+	pools, of := map[string]*nodePool{}, map[string]*nodePool{}
 	for _, node := range nodes {
 		name := node.Labels[gcp.LabelNodePool]
 		if pools[name] == nil {
-			pools[name] = &Pool{Name: name, Machine: node.Labels[corev1.LabelInstanceTypeStable], Held: map[string]int64{}}
+			pools[name] = &nodePool{Name: name, Machine: node.Labels[corev1.LabelInstanceTypeStable], Held: map[string]int64{}}
 		}
 		pool := pools[name]
 		of[node.Name] = pool
@@ -64,17 +64,17 @@ func poolsOf(nodes []corev1.Node, trainings []Training) []Pool {
 			}
 		}
 	}
-	var all []Pool
+	var all []nodePool
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		all = append(all, *pools[name])
 	}
 	return all
 }
 
-func printPools(out io.Writer, pools []Pool) {
+func printPools(out io.Writer, pools []nodePool) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nNODE POOL\tMACHINE\tNODES READY\tGPUS\t%s AN HOUR, LISTED %s\n", gcp.PriceCurrency, gcp.PriceDate)
-	sum := Pool{Name: "all"}
+	sum := nodePool{Name: "all"}
 	for _, pool := range pools {
 		fmt.Fprintf(table, "%s\t%s\t%d/%d\t%s\t%s\n", pool.Name, pool.Machine, pool.Ready, pool.Nodes, pool.gpus(), pool.cost())
 		sum.HourlyCost += pool.HourlyCost
@@ -85,7 +85,7 @@ func printPools(out io.Writer, pools []Pool) {
 }
 
 // gpus says which jobs have the GPUs of the pool.
-func (p Pool) gpus() string {
+func (p nodePool) gpus() string {
 	if p.GPUs == 0 {
 		return ""
 	}
@@ -97,7 +97,7 @@ func (p Pool) gpus() string {
 	return strings.Join(append(parts, fmt.Sprintf("%d free", free)), ", ")
 }
 
-func (p Pool) cost() string {
+func (p nodePool) cost() string {
 	switch {
 	case !p.Unpriced:
 		return fmt.Sprintf("%.2f", p.HourlyCost)

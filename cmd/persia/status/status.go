@@ -23,10 +23,10 @@ import (
 
 // Report is the state of a cluster's jobs at a time.
 type Report struct {
-	Pools []Pool
-	Jobs  []Job
+	Jobs []Job
 	// NATS are the servers of NATS that do not run, with why.
-	NATS []Wait
+	NATS  []Wait
+	pools []nodePool
 }
 
 // Job is a training job, with what it waits for.
@@ -74,7 +74,7 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 	if err != nil {
 		return Report{}, fmt.Errorf("read the nodes: %w", err)
 	}
-	report := Report{Pools: poolsOf(nodes.Items, trainings)}
+	report := Report{pools: poolsOf(nodes.Items, trainings)}
 	for _, training := range trainings {
 		job, id := Job{Training: training}, training.Namespace+"/"+training.Job
 		if !asksForNodes(training) {
@@ -179,7 +179,7 @@ func logOf(ctx context.Context, client kubernetes.Interface, namespace, pod stri
 
 // Print shows the report.
 func (r Report) Print(out io.Writer) {
-	printPools(out, r.Pools)
+	printPools(out, r.pools)
 	if len(r.Jobs) == 0 {
 		fmt.Fprintf(out, "\n%s\n", None)
 	}
