@@ -31,18 +31,18 @@ type source struct {
 // file returns the path of the stack file.
 func (s source) file() string { return filepath.Join(s.stacks, input.StackFileName(s.stack)) }
 
-// config returns the configuration of the stack, or an empty one if the stack file is wrong,
-// which the program reports.
-func (s source) config() *config.Stack {
+// config returns the configuration of the stack as the program reads it, with other secrets.
+func (s source) config() (*config.Stack, error) {
+	files := os.DirFS(s.stacks)
+	if err := input.CheckKeys(files, config.Namespace, s.stack, config.Keys()); err != nil {
+		return nil, err
+	}
 	file, err := s.read()
 	if err != nil {
-		return &config.Stack{}
+		return nil, err
 	}
-	cfg, err := config.Load(file.Config.Decrypted().Get, os.DirFS(s.stacks))
-	if err != nil {
-		return &config.Stack{}
-	}
-	return cfg
+	values := file.Config.Open(func(_ []any, ciphertext string) string { return standIn(ciphertext) })
+	return config.Load(values.Get, files)
 }
 
 // project is the copy of the project that the engine works on.

@@ -62,6 +62,20 @@ config:
 	}}, copied.Config)
 }
 
+// TestCheck: the sandbox refuses none of the stacks that the program accepts.
+func TestCheck(t *testing.T) {
+	for _, pattern := range []string{"../Pulumi.*.yaml", "../examples/Pulumi.*.yaml"} {
+		files, err := filepath.Glob(pattern)
+		require.NoError(t, err)
+		require.NotEmpty(t, files)
+		for _, file := range files {
+			name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "Pulumi."), ".yaml")
+			s := Sandbox{source: source{stacks: filepath.Dir(file), stack: name}}
+			assert.NoError(t, s.Check(), file)
+		}
+	}
+}
+
 // TestStacksHaveAFolder: stack files are next to Pulumi.yaml, or in another folder.
 func TestStacksHaveAFolder(t *testing.T) {
 	project := t.TempDir()

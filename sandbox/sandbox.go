@@ -17,6 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
+	"persia/config"
 	"persia/config/input"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/process"
@@ -96,11 +97,22 @@ func New(options Options) (*Sandbox, error) {
 // Kubeconfig returns the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
 
+// Check refuses a stack file that the program would refuse.
+func (s *Sandbox) Check() error {
+	_, err := s.source.config()
+	return err
+}
+
 // InstallsJobSet reports whether the stack needs the JobSet controller.
-func (s *Sandbox) InstallsJobSet() bool { return s.source.config().InstallsJobSet() }
+func (s *Sandbox) InstallsJobSet() bool { return s.has((*config.Stack).InstallsJobSet) }
 
 // InstallsKueue reports whether the stack needs Kueue.
-func (s *Sandbox) InstallsKueue() bool { return s.source.config().InstallsKueue() }
+func (s *Sandbox) InstallsKueue() bool { return s.has((*config.Stack).InstallsKueue) }
+
+func (s *Sandbox) has(installs func(*config.Stack) bool) bool {
+	cfg, err := s.source.config()
+	return err == nil && installs(cfg)
+}
 
 // Cluster returns the control plane.
 func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }

@@ -92,7 +92,7 @@ func hidden(use, short string, do func(ctx context.Context) error) *cobra.Comman
 
 func (f *flags) up(ctx context.Context) error {
 	started := time.Now()
-	s, err := f.open(ctx)
+	s, err := f.openValid(ctx)
 	if err != nil {
 		return err
 	}
@@ -217,6 +217,18 @@ func machineCommand() *cobra.Command {
 	machine := hidden("machine", "Run as the first process of a machine", func(context.Context) error { return sandbox.BootMachine(dir) })
 	machine.Flags().StringVar(&dir, "dir", "", "folder of the node on the host")
 	return machine
+}
+
+// openValid is [flags.open] for a stack whose file is valid, which it says before anything is compiled.
+func (f *flags) openValid(ctx context.Context) (*sandbox.Sandbox, error) {
+	s, err := f.find()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	return f.open(ctx)
 }
 
 // open returns the stack's sandbox with its toolchain built.

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -55,4 +56,20 @@ func TestCompileSandbox(t *testing.T) {
 		}, testkit.Patience, time.Millisecond)
 		assert.Equal(t, step.want, compiles(), step.file)
 	}
+}
+
+// TestMistake: a mistake in a stack file is said in its own words before anything is compiled or started.
+func TestMistake(t *testing.T) {
+	stacks, dir := t.TempDir(), t.TempDir()
+	text, err := os.ReadFile("../../../Pulumi.dev.yaml")
+	require.NoError(t, err)
+	mistaken := strings.Replace(string(text), "machineType:", "machinetype:", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(stacks, "Pulumi.dev.yaml"), []byte(mistaken), 0o600))
+	up := command(&flags{})
+	up.SetArgs([]string{"up", "--repository", "../../..", "--stacks", stacks, "--dir", dir})
+	assert.EqualError(t, up.Execute(), "stack configuration: 1 problem\n"+
+		"persia:nodePools[0].machinetype: unknown field; did you mean machineType?")
+	made, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, made)
 }

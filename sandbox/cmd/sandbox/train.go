@@ -32,7 +32,7 @@ func (f *flags) train(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	s, err := f.open(ctx)
+	s, err := f.openValid(ctx)
 	if err != nil {
 		return err
 	}
