@@ -2,6 +2,8 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 
@@ -12,13 +14,26 @@ import (
 	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
 )
+
+// agentOptions are what the agent runs for, and where.
+type agentOptions struct {
+	agent.Options
+	Kubeconfig, Storage string
+	Machines            gke.Machines
+	RealPool            string
+}
 
 // RunAgent runs the services that a sandbox needs between its commands, until ctx ends: local
 // processes for pods that are not only simulated, Google Cloud's autoscaler and load balancers, the
-// repair of node pools, and retries of the control plane's cleanups.
-func RunAgent(ctx context.Context, kubeconfig string, options agent.Options) error {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+// repair of node pools, and retries of the control plane's cleanups. Its options are JSON.
+func RunAgent(ctx context.Context, text string) error {
+	var options agentOptions
+	if err := json.Unmarshal([]byte(text), &options); err != nil {
+		return fmt.Errorf("options of the agent: %w", err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -26,11 +41,12 @@ func RunAgent(ctx context.Context, kubeconfig string, options agent.Options) err
 	// The Pulumi SDK silences the default logger.
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	options.Config, options.Logger = config, logger
+	engine := gke.New(google.New(options.Storage), config, options.Machines, options.RealPool)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return autoscaler.Run(ctx, config, logger) })
-	group.Go(func() error { return gke.Repair(ctx, config, logger) })
+	group.Go(func() error { return autoscaler.Run(ctx, engine, logger) })
+	group.Go(func() error { return engine.Repair(ctx, logger) })
 	group.Go(func() error { return gke.GiveAddresses(ctx, config, logger) })
 	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
-	group.Go(func() error { return agent.Run(ctx, options) })
+	group.Go(func() error { return agent.Run(ctx, options.Options) })
 	return group.Wait()
 }

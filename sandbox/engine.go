@@ -107,7 +107,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	}
 	// The CLI may need the providers after ctx has ended.
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cloud, err := gcp.New(gcpVersion, gke.New(cluster, machines, s.real.Pool), google.New(s.storage()))
+	cloud, err := gcp.New(gcpVersion, gke.New(google.New(s.storage()), cluster, machines, s.real.Pool))
 	if err != nil {
 		cancel()
 		return nil, err

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
+	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
@@ -212,9 +214,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.cluster.Start(ctx, s.options.Out); err != nil {
 		return err
 	}
-	err := s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent", "--dir", s.path("agent"),
-		"--kubeconfig", s.Kubeconfig(), "--tools", string(s.options.Tools), "--proxy", s.cluster.Proxy()}})
-	if err != nil {
+	if err := s.startAgent(ctx); err != nil {
 		return err
 	}
 	if err := s.real.start(ctx, s); err != nil {
@@ -223,6 +223,21 @@ func (s *Sandbox) start(ctx context.Context) error {
 	// On a busy machine, a component that has waited too long for the API server gives up shortly after
 	// the start.
 	return s.cluster.Start(ctx, s.options.Out)
+}
+
+func (s *Sandbox) startAgent(ctx context.Context) error {
+	machines, err := s.source.machines()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(agentOptions{
+		Options:    agent.Options{Dir: s.path("agent"), Tools: s.options.Tools, Proxy: s.cluster.Proxy()},
+		Kubeconfig: s.Kubeconfig(), Storage: s.storage(), Machines: machines, RealPool: s.real.Pool,
+	})
+	if err != nil {
+		return err
+	}
+	return s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent", "--options", string(text)}})
 }
 
 // lock keeps two commands from working on the stack at the same time.

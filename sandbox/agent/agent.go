@@ -34,7 +34,7 @@ const (
 type Options struct {
 	// Config is an administrator's access to the cluster, to watch pods and to
 	// request tokens.
-	Config *rest.Config
+	Config *rest.Config `json:"-"`
 	// Dir keeps the programs' credentials and their output, NAMESPACE_POD_CONTAINER.log, in the folders
 	// credentials and logs, and is their working directory.
 	Dir string
@@ -43,7 +43,7 @@ type Options struct {
 	// Proxy is the socket on which the API server asks for connections, or "".
 	Proxy string
 	// Logger logs the agent's actions.
-	Logger *slog.Logger
+	Logger *slog.Logger `json:"-"`
 }
 
 func (o Options) credentials() string { return filepath.Join(o.Dir, "credentials") }

@@ -239,11 +239,10 @@ func (c cluster) assertEmpty() {
 	await(c.t, func() bool {
 		left = nil
 		err := eachObject(c.t.Context(), c.s, func(item unstructured.Unstructured) {
-			_, autoscaled := item.GetLabels()[gke.AutoscaledLabel]
 			if _, addon := item.GetLabels()[gke.AddonLabel]; addon {
 				return // GKE's own
 			}
-			if slices.Contains(kinds, item.GetKind()) || autoscaled || item.GetLabels()["app.kubernetes.io/part-of"] == "persia" ||
+			if slices.Contains(kinds, item.GetKind()) || item.GetLabels()["app.kubernetes.io/part-of"] == "persia" ||
 				item.GetKind() == "Namespace" && item.GetName() != "default" && !strings.HasPrefix(item.GetName(), "kube-") {
 				left = append(left, item.GetKind()+" "+item.GetName())
 			}

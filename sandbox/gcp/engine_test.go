@@ -87,10 +87,11 @@ func newStack(t *testing.T, folder string) *engine {
 	client, definitions := fake.NewSimpleClientset(), newExtensions()
 	cloud := google.New(filepath.Join(t.TempDir(), "storage"))
 	provider, err := New("7.38.0", gke.Engine{
+		Cloud:      cloud,
 		Client:     func() (kubernetes.Interface, error) { return client, nil },
 		Extensions: func() (extensionsclient.Interface, error) { return definitions, nil },
 		Config:     &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
-	}, cloud)
+	})
 	require.NoError(t, err)
 	e := &engine{T: t, Provider: provider, cloud: cloud, client: client, folder: absolute}
 	return e.another("dev")

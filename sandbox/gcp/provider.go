@@ -16,7 +16,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 
 	"persia/sandbox/gcp/gke"
-	"persia/sandbox/gcp/google"
 	"persia/sandbox/provider"
 )
 
@@ -28,16 +27,16 @@ type Provider struct {
 	types map[tokens.Type]*resourceType
 }
 
-// New makes a provider that presents itself with this version. cloud keeps the resources, and the
-// API server of engine simulates every GKE cluster. Without an API server, the provider can preview a
-// new stack.
-func New(version string, engine gke.Engine, cloud *google.Cloud) (*Provider, error) {
+// New makes a provider that presents itself with this version. The cloud of engine keeps the resources,
+// and its API server simulates every GKE cluster. Without an API server, the provider can preview a new
+// stack.
+func New(version string, engine gke.Engine) (*Provider, error) {
 	resources, err := readSchema()
 	if err != nil {
 		return nil, err
 	}
 	p := &Provider{Base: provider.Base{Name: "gcp", Version: version}, types: map[tokens.Type]*resourceType{}}
-	p.api = &api{cloud: cloud, gke: engine, progress: p.progress}
+	p.api = &api{cloud: engine.Cloud, gke: engine, progress: p.progress}
 	for name, resource := range resources {
 		kind, known := kinds[name]
 		if !known {

@@ -11,8 +11,12 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"persia/config/input"
+	"persia/gcp"
+	"persia/sandbox/gcp/gke"
 )
 
 // stackFiles returns the stack files of the project and the examples, and some with settings
@@ -110,6 +114,45 @@ func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
 	two.destroy()
 	assert.Equal(t, granted, grants(), "the grant of the stack that stays")
 	assertSettled(t, one, ofOne)
+}
+
+// TestResume: the next command completes what a killed one had begun, for the clusters of its own control plane,
+// and the agent leaves the pool alone until then.
+func TestResume(t *testing.T) {
+	for name, c := range map[string]struct {
+		status string
+		nodes  int
+	}{"a pool that changes": {changing, 2}, "a pool that is deleted": {stopping, 0}} {
+		t.Run(name, func(t *testing.T) {
+			e := newStack(t, "../..")
+			e.up(poolStackOf(t))
+			pool := string(e.state[urnOf(nodePoolType, "persia-workers")].id)
+			require.NoError(t, e.cloud.SetStatus(nodePoolKind, pool, c.status))
+			for name, node := range e.nodes() {
+				if node.Labels[gcp.LabelNodePool] == "workers" {
+					require.NoError(t, e.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
+					break
+				}
+			}
+			isAgents := func() bool {
+				pools, err := e.api.gke.Pools()
+				require.NoError(t, err)
+				return slices.ContainsFunc(pools, func(pool gke.Pool) bool { return pool.Name() == "workers" })
+			}
+			assert.False(t, isAgents())
+			own := e.api.gke.Config
+			e.api.gke.Config = &rest.Config{Host: "https://127.0.0.1:6444"}
+			require.NoError(t, e.Resume(t.Context()))
+			assert.Equal(t, 1, e.nodesOf("workers"), "a pool of another control plane")
+			e.api.gke.Config = own
+			require.NoError(t, e.Resume(t.Context()))
+			assert.Equal(t, c.nodes, e.nodesOf("workers"))
+			assert.Equal(t, c.nodes > 0, isAgents())
+			body, err := e.cloud.Get(nodePoolKind, pool)
+			require.NoError(t, err)
+			assert.Equal(t, c.nodes > 0, body != nil)
+		})
+	}
 }
 
 // TestNetworkOfAFailedUp checks that destroy keeps the network of a Filestore instance, even if the

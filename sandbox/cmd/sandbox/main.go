@@ -19,7 +19,6 @@ import (
 
 	"persia/cmd/persia/status"
 	"persia/sandbox"
-	"persia/sandbox/agent"
 	"persia/sandbox/toolchain"
 )
 
@@ -66,7 +65,9 @@ func command(flags *flags) *cobra.Command {
 	state := run("status", "Show the state of a stack", flags.status)
 	state.Flags().BoolVar(&flags.watch, "watch", false, "show it every five seconds")
 	root.AddCommand(
-		run("up", "Bring a stack up, or up to date", flags.up), preview, trainCommand(flags), archiveCommand(flags), agentCommand(), nodeCommand(), machineCommand(),
+		run("up", "Bring a stack up, or up to date", flags.up), preview, trainCommand(flags), archiveCommand(flags), machineCommand(),
+		background("agent", "Run real programs for the pods that need one", sandbox.RunAgent),
+		background("node", "Run a machine for the Node object of a real node", sandbox.RunNode),
 		run("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		run("down", "Delete a stack and stop everything that up started", flags.down),
 		state,
@@ -194,21 +195,11 @@ func archiveCommand(flags *flags) *cobra.Command {
 	return archive
 }
 
-func agentCommand() *cobra.Command {
-	var options agent.Options
-	var kubeconfig string
-	command := hidden("agent", "Run real programs for the pods that need one", func(ctx context.Context) error { return sandbox.RunAgent(ctx, kubeconfig, options) })
-	command.Flags().StringVar(&options.Dir, "dir", "", "folder that the agent writes to")
-	command.Flags().StringVar(&kubeconfig, "kubeconfig", "", "administrator's kubeconfig")
-	command.Flags().StringVar((*string)(&options.Tools), "tools", "", "folder of the compiled programs")
-	command.Flags().StringVar(&options.Proxy, "proxy", "", "socket on which the API server asks for connections to pods")
-	return command
-}
-
-func nodeCommand() *cobra.Command {
+// background makes a command that runs between the commands for people, with its options as JSON.
+func background(use, short string, do func(ctx context.Context, options string) error) *cobra.Command {
 	var options string
-	command := hidden("node", "Run a machine for the Node object of a real node", func(ctx context.Context) error { return sandbox.RunNode(ctx, options) })
-	command.Flags().StringVar(&options, "options", "", "the node's options, as JSON")
+	command := hidden(use, short, func(ctx context.Context) error { return do(ctx, options) })
+	command.Flags().StringVar(&options, "options", "", "the options, as JSON")
 	return command
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
 	"persia/sandbox/gcp/gke"
 )
@@ -29,19 +27,18 @@ const (
 	unneeded = 10 * time.Second
 )
 
-// Run scales the autoscaled pools of the cluster at config until ctx ends.
-func Run(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
-	config = rest.CopyConfig(config)
-	config.QPS = -1
-	client, err := kubernetes.NewForConfig(config)
+// Run scales the autoscaled pools of the engine's cluster until ctx ends.
+func Run(ctx context.Context, engine gke.Engine, logger *slog.Logger) error {
+	client, err := engine.Client()
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
-	requests, err := dynamic.NewForConfig(config)
+	requests, err := dynamic.NewForConfig(engine.Config)
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
 	a := &autoscaler{
+		engine:   engine,
 		client:   client,
 		requests: requests,
 		logger:   logger,
@@ -56,6 +53,7 @@ func Run(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
 }
 
 type autoscaler struct {
+	engine   gke.Engine
 	client   kubernetes.Interface
 	requests dynamic.Interface
 	logger   *slog.Logger
@@ -83,23 +81,15 @@ func (a *autoscaler) round(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// observe reads the cluster. It reads the pools first: a pool that has changed since then takes no new
-// nodes.
+// observe reads the cluster. It reads the pools first: a pool that has changed since then gets no nodes.
 func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 	var s snapshot
 	all := metav1.ListOptions{}
-	announcements, err := a.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: gke.AutoscaledLabel})
-	if err != nil || len(announcements.Items) == 0 {
+	pools, err := a.engine.Pools()
+	s.pools = slices.DeleteFunc(pools, func(pool gke.Pool) bool { return !pool.Autoscaled() })
+	if err != nil || len(s.pools) == 0 {
 		return s, err
 	}
-	for i := range announcements.Items {
-		pool, err := gke.FromConfigMap(&announcements.Items[i])
-		if err != nil {
-			return s, err
-		}
-		s.pools = append(s.pools, pool)
-	}
-	slices.SortFunc(s.pools, func(a, b gke.Pool) int { return strings.Compare(a.Name(), b.Name()) })
 	if s.stocks, err = a.readStock(ctx); err != nil {
 		return s, err
 	}
@@ -156,7 +146,7 @@ func (a *autoscaler) grow(ctx context.Context, pool gke.Pool, nodes []*corev1.No
 	for _, node := range nodes {
 		named[node.Name] = node
 	}
-	added, err := pool.Add(ctx, a.client, named)
+	added, err := a.engine.Add(ctx, pool, named)
 	if added > 0 {
 		a.logger.Info("autoscaler: nodes added", "pool", pool.Name(), "nodes", added)
 	}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
 )
 
 const (
@@ -34,14 +35,12 @@ func newPool(t *testing.T, name string, least, most int, config values) gke.Pool
 		zones = []any{zoneA}
 	}
 	delete(node, "zones")
-	announced, err := gke.Announcement("projects/my-project/locations/us-central1/clusters/persia/nodePools/"+name, values{
+	pool, err := gke.NewPool("projects/my-project/locations/us-central1/clusters/persia/nodePools/"+name, google.Clone(values{
 		"locations":         zones,
 		"autoscaling":       values{"totalMinNodeCount": least, "totalMaxNodeCount": most},
 		"maxPodsConstraint": values{"maxPodsPerNode": "110"},
 		"config":            node,
-	}, nil)
-	require.NoError(t, err)
-	pool, err := gke.FromConfigMap(announced)
+	}), nil)
 	require.NoError(t, err)
 	return pool
 }

@@ -1,19 +1,33 @@
 package gke
 
 import (
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"persia/sandbox/gcp/google"
 )
 
 // ErrNotRunning answers whatever needs the control plane.
 var ErrNotRunning = errors.New("the sandbox does not run: start it with `make up`")
 
+const (
+	clusterKind  = "container.cluster"
+	nodePoolKind = "container.nodePool"
+)
+
 // Engine is Google Kubernetes Engine, with one API server for all clusters.
 type Engine struct {
+	// Cloud keeps the clusters and node pools.
+	Cloud *google.Cloud
 	// Client and Extensions return clients of the API server.
 	Client     func() (kubernetes.Interface, error)
 	Extensions func() (extensions.Interface, error)
@@ -25,12 +39,60 @@ type Engine struct {
 }
 
 // New returns the engine at an API server. config is nil while that does not run.
-func New(config *rest.Config, machines Machines, realPool string) Engine {
+func New(cloud *google.Cloud, config *rest.Config, machines Machines, realPool string) Engine {
 	return Engine{
+		Cloud:      cloud,
 		Client:     client(config, func() (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) }),
 		Extensions: client(config, func() (extensions.Interface, error) { return extensions.NewForConfig(config) }),
 		Config:     config, Machines: machines, Real: realPool,
 	}
+}
+
+// Connect adds to the request for a cluster where the API server is that simulates it.
+func (e Engine) Connect(cluster google.Body) error {
+	if e.Config == nil {
+		return ErrNotRunning
+	}
+	config := rest.CopyConfig(e.Config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return fmt.Errorf("certificate authority of the API server: %w", err)
+	}
+	cluster["endpoint"] = e.endpoint()
+	google.Set(cluster, "masterAuth.clusterCaCertificate", base64.StdEncoding.EncodeToString(config.CAData))
+	return nil
+}
+
+func (e Engine) endpoint() string { return strings.TrimPrefix(e.Config.Host, "https://") }
+
+// Own returns the clusters or the node pools that the API server simulates. The commands of all stacks
+// share the cloud.
+func (e Engine) Own(kind string) (map[string]google.Body, error) {
+	all, err := e.Cloud.List(kind)
+	for path := range all {
+		cluster, unread := e.Cloud.Get(clusterKind, google.ClusterOf(path, nil))
+		err = errors.Join(err, unread)
+		if e.Config == nil || google.Text(cluster, "endpoint") != e.endpoint() {
+			delete(all, path)
+		}
+	}
+	return all, err
+}
+
+// Pools returns the pools of simulated nodes that no command is changing.
+func (e Engine) Pools() ([]Pool, error) {
+	bodies, err := e.Own(nodePoolKind)
+	var pools []Pool
+	for _, path := range slices.Sorted(maps.Keys(bodies)) {
+		if google.Text(bodies[path], "status") != "RUNNING" || google.Segment(path) == e.Real {
+			continue
+		}
+		pool, err := NewPool(path, bodies[path], e.Machines)
+		if err != nil {
+			return nil, err
+		}
+		pools = append(pools, pool)
+	}
+	return pools, err
 }
 
 func client[T any](config *rest.Config, connect func() (T, error)) func() (T, error) {

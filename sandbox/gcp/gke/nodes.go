@@ -2,8 +2,10 @@ package gke
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -29,28 +31,21 @@ const nodeRequests = 16
 // through other nodes, in the rounds of GKE's upgrades: pods move because their node
 // is gone.
 //
-// The autoscaler is told first. It may be at work on the pool meanwhile: a node
-// may be there already, or be gone already.
+// The autoscaler may be at work on the pool meanwhile: a node may be there already, or be gone already.
 func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, progress func(string)) error {
 	client, err := e.Client()
 	if err != nil {
 		return err
 	}
-	pool, err := newPool(path, body, e.Machines)
+	pool, err := NewPool(path, body, e.Machines)
 	if err != nil {
 		return err
 	}
-	isReal := e.Real != "" && pool.Name() == e.Real
+	isReal := pool.Name() == e.Real
 	if isReal {
-		// Its machine is the sandbox's.
-		if err = pool.makeReal(); err == nil {
-			err = retract(ctx, client, path)
+		if err := pool.makeReal(); err != nil {
+			return err
 		}
-	} else {
-		err = e.announce(ctx, client, path, body)
-	}
-	if err != nil {
-		return err
 	}
 	existing, err := listNodes(ctx, client, path)
 	if err != nil {
@@ -108,34 +103,11 @@ func (e Engine) RemovePool(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	if err := retract(ctx, client, path); err != nil {
-		return err
-	}
 	existing, err := listNodes(ctx, client, path)
 	if err != nil {
 		return err
 	}
 	return deleteNodes(ctx, client, maps.Keys(existing))
-}
-
-// announce describes a pool to the agent.
-func (e Engine) announce(ctx context.Context, client kubernetes.Interface, path string, body google.Body) error {
-	announcement, err := Announcement(path, body, e.Machines)
-	if err != nil {
-		return err
-	}
-	configMaps := client.CoreV1().ConfigMaps(announcement.Namespace)
-	_, err = configMaps.Update(ctx, announcement, metav1.UpdateOptions{})
-	if apierrors.IsNotFound(err) {
-		_, err = configMaps.Create(ctx, announcement, metav1.CreateOptions{})
-	}
-	return err
-}
-
-// retract ends the announcement of a pool.
-func retract(ctx context.Context, client kubernetes.Interface, path string) error {
-	err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, announcementName(path), metav1.DeleteOptions{})
-	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }
 
 // each calls a function for each name, several at once.
@@ -148,13 +120,16 @@ func each(ctx context.Context, names func(func(string) bool), do func(context.Co
 	return group.Wait()
 }
 
-// Add creates nodes of a pool that is read from its ConfigMap, and returns how many it created. It
-// skips nodes that exist. If the pool has changed or gone meanwhile, the provider may not have seen the
-// nodes, so Add takes them back.
-func (p Pool) Add(ctx context.Context, client kubernetes.Interface, nodes map[string]*corev1.Node) (int, error) {
+// Add creates nodes of a pool, and returns how many it created. It skips nodes that exist. If a command
+// has begun to change the pool meanwhile, it may not have seen the nodes, so Add takes them back.
+func (e Engine) Add(ctx context.Context, pool Pool, nodes map[string]*corev1.Node) (int, error) {
+	client, err := e.Client()
+	if err != nil {
+		return 0, err
+	}
 	var lock sync.Mutex
 	var created []string
-	err := each(ctx, maps.Keys(nodes), func(ctx context.Context, name string) error {
+	err = each(ctx, maps.Keys(nodes), func(ctx context.Context, name string) error {
 		_, err := client.CoreV1().Nodes().Create(ctx, nodes[name], metav1.CreateOptions{})
 		lock.Lock()
 		defer lock.Unlock()
@@ -163,14 +138,11 @@ func (p Pool) Add(ctx context.Context, client kubernetes.Interface, nodes map[st
 		}
 		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 	})
-	if len(created) == 0 {
-		return 0, err
+	now, unread := e.Cloud.Get(nodePoolKind, pool.path)
+	if unread == nil && !reflect.DeepEqual(now, pool.body) {
+		return 0, errors.Join(err, deleteNodes(ctx, client, slices.Values(created)))
 	}
-	now, currentErr := client.CoreV1().ConfigMaps(p.announcement.Namespace).Get(ctx, p.announcement.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(currentErr) || currentErr == nil && (now.UID != p.announcement.UID || now.ResourceVersion != p.announcement.ResourceVersion) {
-		return 0, utilerrors.NewAggregate([]error{err, deleteNodes(ctx, client, slices.Values(created))})
-	}
-	return len(created), utilerrors.NewAggregate([]error{err, currentErr})
+	return len(created), errors.Join(err, unread)
 }
 
 // listNodes returns the existing nodes of a pool by name.

@@ -24,7 +24,7 @@ const (
 // makeReal makes a real kubelet run the pool's node instead of kwok. The kubelet reports the node's
 // capacity.
 func (p Pool) makeReal() error {
-	if perZone, fixed := p.fixed(); !fixed || perZone*len(p.zones) != 1 {
+	if p.Autoscaled() || p.perZone()*len(p.zones) != 1 {
 		return fmt.Errorf("node pool %s: a real pool has one node: set nodes to 1, in one zone, without autoscaling", p.Name())
 	}
 	p.template.Annotations = map[string]string{node.Annotation: "real"}

@@ -43,7 +43,7 @@ func TestARealPoolHasOneNode(t *testing.T) {
 				},
 			}
 			maps.Copy(body, test.body)
-			p, err := newPool("projects/p/locations/us-central1/clusters/persia/nodePools/train", body, nil)
+			p, err := NewPool("projects/p/locations/us-central1/clusters/persia/nodePools/train", body, nil)
 			require.NoError(t, err)
 			err = p.makeReal()
 			if test.err != "" {
@@ -51,7 +51,7 @@ func TestARealPoolHasOneNode(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			made := p.node("us-central1-c", 0)
+			made := p.Next(nil)[0]
 			assert.Equal(t, map[string]string{node.Annotation: "real"}, made.Annotations, "kwok leaves it alone")
 			assert.Empty(t, made.Status.Allocatable, "the kubelet's to say")
 			assert.Equal(t, "train", made.Labels[gcp.LabelNodePool])

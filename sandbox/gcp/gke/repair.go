@@ -3,15 +3,11 @@ package gke
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 )
 
 // repairDelay is the time between two looks for lost nodes. GKE takes minutes.
@@ -19,13 +15,9 @@ const repairDelay = time.Second
 
 // Repair replaces lost nodes of pools with a fixed number of nodes, until ctx ends, as Google's
 // managed instance groups do. The new machine has the name of the lost one, and none of its pods.
-func Repair(ctx context.Context, config *rest.Config, logger *slog.Logger) error {
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return fmt.Errorf("repair of node pools: %w", err)
-	}
+func (e Engine) Repair(ctx context.Context, logger *slog.Logger) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := repairPools(ctx, client, logger); err != nil && ctx.Err() == nil {
+		if err := e.repairPools(ctx, logger); err != nil && ctx.Err() == nil {
 			logger.Error("repair of node pools: trying again", "error", err)
 		}
 	}, repairDelay)
@@ -33,29 +25,27 @@ func Repair(ctx context.Context, config *rest.Config, logger *slog.Logger) error
 }
 
 // repairPools gives the pools the nodes that they lack now.
-func repairPools(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) error {
-	list, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{LabelSelector: FixedLabel})
+func (e Engine) repairPools(ctx context.Context, logger *slog.Logger) error {
+	pools, err := e.Pools()
+	for _, pool := range pools {
+		if !pool.Autoscaled() {
+			err = errors.Join(err, e.repair(ctx, pool, logger))
+		}
+	}
+	return err
+}
+
+func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) error {
+	client, err := e.Client()
 	if err != nil {
 		return err
 	}
-	var errs []error
-	for i := range list.Items {
-		pool, err := FromConfigMap(&list.Items[i])
-		if err == nil {
-			err = pool.repair(ctx, client, logger)
-		}
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-func (p Pool) repair(ctx context.Context, client kubernetes.Interface, logger *slog.Logger) error {
-	existing, err := listNodes(ctx, client, p.path)
+	existing, err := listNodes(ctx, client, pool.path)
 	if err != nil {
 		return err
 	}
 	missing := map[string]*corev1.Node{}
-	for name, node := range p.wanted(existing) {
+	for name, node := range pool.wanted(existing) {
 		if _, exists := existing[name]; exists {
 			continue
 		}
@@ -64,9 +54,9 @@ func (p Pool) repair(ctx context.Context, client kubernetes.Interface, logger *s
 		}
 		missing[name] = node
 	}
-	added, err := p.Add(ctx, client, missing)
+	added, err := e.Add(ctx, pool, missing)
 	if added > 0 {
-		logger.Info("nodes repaired", "pool", p.Name(), "nodes", added)
+		logger.Info("nodes repaired", "pool", pool.Name(), "nodes", added)
 	}
 	return err
 }

@@ -20,8 +20,7 @@ import (
 func replace(ctx context.Context, client kubernetes.Interface, pool Pool, missing map[string]*corev1.Node, tooMany map[string]corev1.Node) error {
 	var stale []string
 	for name, node := range tooMany {
-		own := len(pool.indices(slices.Values([]string{name}))) > 0
-		if !own && slices.Contains(pool.zones, zoneOf(&node)) {
+		if pool.zoneOfName(name) == "" && slices.Contains(pool.zones, zoneOf(&node)) {
 			stale = append(stale, name)
 		}
 	}

@@ -72,6 +72,17 @@ func (c *Cloud) Update(kind, name, field string, value any) error {
 	})
 }
 
+// SetStatus changes the status of a resource, if it exists. No request does so.
+func (c *Cloud) SetStatus(kind, name, status string) error {
+	return c.locked(kind, name, func(_ rules, old Body) error {
+		if old == nil {
+			return nil
+		}
+		old["status"] = status
+		return c.write(kind, name, old)
+	})
+}
+
 // answer has a service complete or refuse a body, and keeps it. old is the body before an update.
 func (c *Cloud) answer(rules rules, kind, name string, body, old Body) error {
 	if rules.complete != nil {
@@ -138,12 +149,19 @@ func (c *Cloud) Delete(kind, name string) error {
 	})
 }
 
-// change records a request, and makes it while no other goroutine or process can change the
-// resources. The file of the lock is next to the folder, and exists while a process holds the lock.
+// change records a request, and makes it.
 func (c *Cloud) change(method, kind, name string, do func(rules, Body) error) error {
+	return c.locked(kind, name, func(rules rules, old Body) error {
+		c.requests = append(c.requests, method+" "+kind+" "+name)
+		return do(rules, old)
+	})
+}
+
+// locked does something while no other goroutine or process can change the resources. The file of the
+// lock is next to the folder, and exists while a process holds the lock.
+func (c *Cloud) locked(kind, name string, do func(rules, Body) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.requests = append(c.requests, method+" "+kind+" "+name)
 	rules, known := kinds[kind]
 	if !known {
 		return fmt.Errorf("the simulated Google Cloud has no %s", kind)
