@@ -4,61 +4,74 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/cmd/persia/status"
 )
 
-// awaitTrainings waits until all training jobs have ended. It writes their progress and the reports of their
-// scripts. It returns an error if a job has failed, or if the
-// API server does not answer for minutes.
+// AwaitTrainings waits until all training jobs of the stack are complete. It shows how they go on and
+// what their scripts report. A job that has failed is an error, once all have ended.
+func (s *Sandbox) AwaitTrainings(ctx context.Context) error {
+	config, err := s.cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return awaitTrainings(ctx, client, s.options.Out)
+}
+
+// awaitTrainings is [Sandbox.AwaitTrainings] for a cluster. It returns an error if the API server does not
+// answer for minutes.
 func awaitTrainings(ctx context.Context, client kubernetes.Interface, out io.Writer) error {
-	w := watch{client: client, out: out, started: time.Now(), reports: map[string]*report{}}
+	started, said := time.Now(), map[string]string{}
+	say := func(of, text string) {
+		if text != "" && text != said[of] {
+			said[of] = text
+			fmt.Fprintf(out, "%5s  %s\n", time.Since(started).Round(time.Second), text)
+		}
+	}
 	return status.Await(ctx, client, func(all []status.Training) (bool, error) {
-		w.show(ctx, all)
+		var states []string
+		for _, training := range all {
+			states = append(states, training.Job+": "+training.State)
+		}
+		say("", strings.Join(states, "; "))
+		for _, training := range all {
+			if line := reported(ctx, client, training); line != "" {
+				say(training.Job, training.Job+": "+line)
+			}
+		}
 		return status.Ended(all)
 	})
 }
 
-// watch shows how training jobs go on.
-type watch struct {
-	client  kubernetes.Interface
-	out     io.Writer
-	started time.Time
-	last    string
-	reports map[string]*report
+// reportLine matches what a script logs about its model.
+var reportLine = regexp.MustCompile(`step \d+ of \d+, loss [-+.\deE]+|(?m:^RESULT \{.*\}$)`)
+
+// reported returns the last report in the log of a training's nn-worker 0, or "". The training does not
+// need its log to be readable. A kubelet may hang.
+func reported(ctx context.Context, client kubernetes.Interface, training status.Training) string {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	pod, err := status.Coordinator(ctx, client, training.Namespace, training.Job)
+	if err != nil || pod == "" {
+		return ""
+	}
+	log, _ := client.CoreV1().Pods(training.Namespace).GetLogs(pod, &corev1.PodLogOptions{TailLines: new(int64(100))}).DoRaw(ctx)
+	return lastReport(log)
 }
 
-func (w *watch) show(ctx context.Context, all []status.Training) {
-	if now := line(all); now != w.last {
-		w.say(now)
-		w.last = now
+func lastReport(log []byte) string {
+	if lines := reportLine.FindAll(log, -1); len(lines) > 0 {
+		return string(lines[len(lines)-1])
 	}
-	for _, training := range all {
-		if w.reports[training.Job] == nil {
-			w.reports[training.Job] = &report{}
-		}
-		// The training does not need its log to be readable. The next look repeats what
-		// this one misses.
-		lines, _ := w.reports[training.Job].follow(ctx, w.client, training.Namespace, training.Job)
-		for _, text := range lines {
-			w.say(training.Job + ": " + text)
-		}
-	}
-}
-
-func (w *watch) say(text string) {
-	fmt.Fprintf(w.out, "%5s  %s\n", time.Since(w.started).Round(time.Second), text)
-}
-
-// line describes the training jobs on one line.
-func line(all []status.Training) string {
-	var words []string
-	for _, training := range all {
-		words = append(words, training.Job+": "+training.State)
-	}
-	return strings.Join(words, "; ")
+	return ""
 }

@@ -72,3 +72,15 @@ func TestAwaitIsInterrupted(t *testing.T) {
 	})
 	assert.ErrorIs(t, awaitTrainings(ctx, client, io.Discard), interrupted)
 }
+
+func TestLastReport(t *testing.T) {
+	const steps = "launch.py: attempt 1: running\n2026-11-23 10:00:01 nn_worker INFO step 50 of 300, loss 0.6931\nstep 100 of 300, loss 0.41, 20 rows per second\n"
+	for log, want := range map[string]string{
+		"launch.py: attempt 1: running\n":              "",
+		steps + "RESULT not JSON\n":                    "step 100 of 300, loss 0.41",
+		steps + "RESULT {\"auc\": 0.865}\nbye\n":       `RESULT {"auc": 0.865}`,
+		"RESULT {\"auc\": 0.865}\n" + steps + "what\n": "step 100 of 300, loss 0.41",
+	} {
+		assert.Equal(t, want, lastReport([]byte(log)), log)
+	}
+}
