@@ -55,7 +55,7 @@ func (b Background) Start(ctx context.Context, p Program) error {
 		return fmt.Errorf("start %s: %w", b.name(), err)
 	}
 	return b.locked(ctx, "start", func(last record, running []Process) error {
-		digest, err := digestOf(p.Executable)
+		digest, err := Digest(p.Executable)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,8 @@ func (b Background) read() (last record, running []Process, err error) {
 	return last, running, err
 }
 
-func digestOf(path string) (string, error) {
+// Digest returns the SHA-256 of a file.
+func Digest(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {
 		return "", err

@@ -2,8 +2,6 @@ package toolchain
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -43,9 +40,8 @@ type record struct {
 type program struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
-	// Stamp is the digest of the sources of the program.
+	// Stamp is the digest of all that decides what the program contains.
 	Stamp  string `json:"stamp"`
-	Size   int64  `json:"size"`
 	SHA256 string `json:"sha256"`
 }
 
@@ -65,21 +61,17 @@ func (r record) write(moduleRoot string) error {
 	return renameio.WriteFile(filepath.Join(moduleRoot, recordFile), append(text, '\n'), 0o644)
 }
 
-// find returns the program that is exactly the tool, compiled for this machine by the Go that is used
-// here, or says why there is none.
-func (r record) find(t tool, b *builder) (program, error) {
-	if r.Go != b.goVersion || r.Platform != platform {
-		return program{}, fmt.Errorf("it is compiled by %s for %s, and this is %s on %s", r.Go, r.Platform, b.goVersion, platform)
+// matches reports whether the archive has exactly the tools, compiled as they are here.
+func (r record) matches(tools []tool, b *builder) (bool, error) {
+	same := len(r.Programs) == len(tools)
+	for i := 0; same && i < len(tools); i++ {
+		stamp, err := b.stamp(tools[i])
+		if err != nil {
+			return false, err
+		}
+		same = r.Programs[i].Name == tools[i].name && r.Programs[i].Stamp == stamp
 	}
-	i := slices.IndexFunc(r.Programs, func(p program) bool { return p.Name == t.name })
-	if i < 0 {
-		return program{}, errors.New("it is not there")
-	}
-	stamp, err := b.stamp(t)
-	if err == nil && r.Programs[i].Stamp != stamp {
-		err = fmt.Errorf("%s there is compiled from other sources", r.Programs[i].Version)
-	}
-	return r.Programs[i], err
+	return same, nil
 }
 
 // WriteArchive compiles the archived programs into binDir, which must hold nothing but the sandbox command,
@@ -122,24 +114,12 @@ func (b *builder) record(ctx context.Context, tools []tool) (record, error) {
 		if p.Stamp, err = b.stamp(t); err != nil {
 			return made, err
 		}
-		if p.Size, p.SHA256, err = digest(filepath.Join(b.binDir, t.name)); err != nil {
+		if p.SHA256, err = process.Digest(filepath.Join(b.binDir, t.name)); err != nil {
 			return made, err
 		}
 		made.Programs = append(made.Programs, p)
 	}
 	return made, nil
-}
-
-// digest returns a file's size and SHA-256.
-func digest(file string) (int64, string, error) {
-	opened, err := os.Open(file)
-	if err != nil {
-		return 0, "", err
-	}
-	defer opened.Close()
-	sum := sha256.New()
-	size, err := io.Copy(sum, opened)
-	return size, hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // pack writes other files of binDir and the programs to an archive, without times and owners.
@@ -156,90 +136,80 @@ func (b *builder) pack(ctx context.Context, tools []tool, others []string, file 
 	return shell(ctx, script, arguments...)
 }
 
-// Take copies programs that are missing or out of date in binDir from an archive, which is a file or a
-// URL. It takes only what is recorded in the module root, and writes to progress why it does not take
-// a program. [Build] compiles the rest.
+// Take copies the archived programs from an archive, which is a file or a URL, if one of them is missing or
+// out of date in binDir. It takes all or none, only as they are recorded in the module root, and writes to
+// progress why it takes none. [Build] then compiles them.
 func Take(ctx context.Context, archive, moduleRoot, binDir string, progress io.Writer) error {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
 		return err
 	}
-	if err := b.takeFrom(ctx, archived, archive, progress); err != nil {
-		return fmt.Errorf("toolchain: %w", err)
-	}
-	return nil
+	return b.takeFrom(ctx, archived, archive, progress)
 }
 
 func (b *builder) takeFrom(ctx context.Context, tools []tool, archive string, progress io.Writer) error {
-	if stale, err := b.stale(tools); err != nil || len(stale) == 0 {
-		return err
-	}
-	if err := os.MkdirAll(b.binDir, 0o755); err != nil {
-		return err
-	}
-	unlock, err := process.Lock(ctx, filepath.Join(b.binDir, ".lock"))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	stale, err := b.stale(tools)
-	if err != nil || len(stale) == 0 {
-		return err
-	}
-	recorded, err := readRecord(b.moduleRoot)
-	if err != nil {
-		return err
-	}
-	var wanted []program
-	for _, t := range tools {
-		if !slices.Contains(stale, t.name) {
-			continue
-		}
-		p, err := recorded.find(t, b)
+	return b.whenStale(ctx, tools, func([]string) error {
+		recorded, err := readRecord(b.moduleRoot)
 		if err != nil {
-			fmt.Fprintf(progress, "toolchain: %s is not taken from the archive: %v\n", t.name, err)
-			continue
+			return err
 		}
-		wanted = append(wanted, p)
-	}
-	if len(wanted) == 0 {
+		same, err := recorded.matches(tools, b)
+		if err != nil {
+			return err
+		}
+		err = fmt.Errorf("it is compiled by %s for %s from other sources than here, or by another Go for another platform", recorded.Go, recorded.Platform)
+		if same {
+			err = b.take(ctx, archive, recorded.Programs)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			fmt.Fprintf(progress, "toolchain: nothing is taken from the archive %s: %v\n", archive, err)
+		default:
+			fmt.Fprintf(progress, "toolchain: %d programs taken from the archive\n", len(tools))
+		}
 		return nil
-	}
+	})
+}
+
+// take unpacks programs of an archive and puts them into binDir, if all are as they are recorded. A server
+// may send nothing for some seconds. Root, too, owns what it unpacks.
+func (b *builder) take(ctx context.Context, archive string, programs []program) error {
 	dir, err := os.MkdirTemp(b.binDir, ".archive")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	// What is not in the archive, or behind its damage, is missing in dir.
-	unpacked := b.unpack(ctx, archive, dir, wanted)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	for _, p := range wanted {
-		if err := b.install(p, filepath.Join(dir, p.Name)); err != nil {
-			fmt.Fprintf(progress, "toolchain: %s is not taken from the archive: %v\n", p.Name, err)
-			continue
-		}
-		fmt.Fprintf(progress, "toolchain: %s %s taken from the archive\n", p.Name, p.Version)
-	}
-	if unpacked != nil {
-		fmt.Fprintf(progress, "toolchain: the archive %s: %v\n", archive, unpacked)
-	}
-	return nil
-}
-
-// unpack unpacks programs of an archive into a folder. A server may send nothing for some seconds. Root, too,
-// owns what it unpacks.
-func (b *builder) unpack(ctx context.Context, archive, dir string, programs []program) error {
 	const script = `case $1 in
 http://*|https://*) curl --fail --location --silent --show-error --connect-timeout "$2" --speed-limit 1 --speed-time "$2" "$1" ;;
 *) cat -- "$1" ;;
-esac | tar -xz --no-same-owner -C "$3" "${@:4}"`
-	arguments := []string{archive, fmt.Sprint(b.patience.Seconds()), dir}
-	for _, p := range programs {
-		arguments = append(arguments, p.Name)
+esac | tar -xz --no-same-owner -C "$3"`
+	if err := shell(ctx, script, archive, fmt.Sprint(b.patience.Seconds()), dir); err != nil {
+		return err
 	}
-	return shell(ctx, script, arguments...)
+	for _, p := range programs {
+		unpacked := filepath.Join(dir, p.Name)
+		if info, err := os.Lstat(unpacked); err == nil && !info.Mode().IsRegular() {
+			return fmt.Errorf("%s is no file", p.Name) // but a link to what may change
+		}
+		if sum, err := process.Digest(unpacked); err != nil || sum != p.SHA256 {
+			return errors.Join(err, fmt.Errorf("the SHA-256 of %s is %q, not %s", p.Name, sum, p.SHA256))
+		}
+	}
+	for _, p := range programs {
+		binary := filepath.Join(b.binDir, p.Name)
+		if err := os.RemoveAll(stampFile(binary)); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(dir, p.Name), binary); err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(stampFile(binary), []byte(p.Stamp), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // shell runs a script, and ends all of it with ctx.
@@ -251,26 +221,4 @@ func shell(ctx context.Context, script string, arguments ...string) error {
 		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(output)))
 	}
 	return nil
-}
-
-// install puts the recorded program and its stamp into binDir, or leaves what was there before.
-func (b *builder) install(p program, unpacked string) error {
-	if info, err := os.Lstat(unpacked); err == nil && !info.Mode().IsRegular() {
-		return errors.New("it is no file") // but a link to what may change
-	}
-	_, sum, err := digest(unpacked)
-	if err != nil {
-		return err
-	}
-	if sum != p.SHA256 {
-		return fmt.Errorf("its SHA-256 is %s, not %s", sum, p.SHA256)
-	}
-	binary := filepath.Join(b.binDir, p.Name)
-	if err := os.RemoveAll(stampFile(binary)); err != nil {
-		return err
-	}
-	if err := os.Rename(unpacked, binary); err != nil {
-		return err
-	}
-	return renameio.WriteFile(stampFile(binary), []byte(p.Stamp), 0o644)
 }

@@ -28,17 +28,7 @@ func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer, g
 	if err != nil {
 		return "", err
 	}
-	tools := of(groups...)
-	stale, err := b.stale(tools)
-	if err != nil {
-		return "", err
-	}
-	if len(stale) != 0 {
-		if err := b.build(ctx, tools, progress); err != nil {
-			return "", err
-		}
-	}
-	return Tools(b.binDir), nil
+	return Tools(b.binDir), b.build(ctx, of(groups...), progress)
 }
 
 // patience is how long a server may send nothing.
@@ -69,8 +59,13 @@ func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error
 	return b, nil
 }
 
-// build compiles the tools that are out of date.
-func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
+// whenStale does something with the names of the tools that are out of date, if there are any, while no other
+// process does so in binDir.
+func (b *builder) whenStale(ctx context.Context, tools []tool, do func(stale []string) error) error {
+	stale, err := b.stale(tools)
+	if err != nil || len(stale) == 0 {
+		return err
+	}
 	if err := os.MkdirAll(b.binDir, 0o755); err != nil {
 		return fmt.Errorf("toolchain: %w", err)
 	}
@@ -79,35 +74,43 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 		return fmt.Errorf("toolchain: %w", err)
 	}
 	defer unlock()
-
-	// Another build may have done the work while this one waited for the lock.
-	stale, err := b.stale(tools)
-	if err != nil {
+	// Another process may have done the work while this one waited for the lock.
+	if stale, err = b.stale(tools); err != nil || len(stale) == 0 {
 		return err
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	downloaded := b.download(ctx, tools, stale)
-	defer func() {
-		cancel()
-		<-downloaded // nothing writes into Go's caches any more
-	}()
-	for i, t := range tools {
-		if !slices.Contains(stale, t.name) {
-			continue
-		}
-		version, err := b.version(ctx, t)
-		if err != nil {
-			return fmt.Errorf("toolchain: %s: %w", t.name, err)
-		}
-		line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.name, version)
-		fmt.Fprintf(progress, "%s compiling …\n", line)
-		started := time.Now()
-		if err := b.compile(ctx, t, version); err != nil {
-			return fmt.Errorf("toolchain: compile %s %s in %s: %w", t.name, version, filepath.Join(b.moduleRoot, t.dir), err)
-		}
-		fmt.Fprintf(progress, "%s %.0fs\n", line, time.Since(started).Seconds())
+	if err := do(stale); err != nil {
+		return fmt.Errorf("toolchain: %w", err)
 	}
 	return nil
+}
+
+// build compiles the tools that are out of date.
+func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
+	return b.whenStale(ctx, tools, func(stale []string) error {
+		ctx, cancel := context.WithCancel(ctx)
+		downloaded := b.download(ctx, tools, stale)
+		defer func() {
+			cancel()
+			<-downloaded // nothing writes into Go's caches any more
+		}()
+		for i, t := range tools {
+			if !slices.Contains(stale, t.name) {
+				continue
+			}
+			version, err := b.version(ctx, t)
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.name, err)
+			}
+			line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.name, version)
+			fmt.Fprintf(progress, "%s compiling …\n", line)
+			started := time.Now()
+			if err := b.compile(ctx, t, version); err != nil {
+				return fmt.Errorf("compile %s %s in %s: %w", t.name, version, filepath.Join(b.moduleRoot, t.dir), err)
+			}
+			fmt.Fprintf(progress, "%s %.0fs\n", line, time.Since(started).Seconds())
+		}
+		return nil
+	})
 }
 
 // download fetches the source of the stale tools, in the order in which they are
