@@ -11,7 +11,7 @@ import (
 
 // Stack is one deployment: the values of a stack file, complete and valid.
 //
-// Fields have the tags of package decode, and three more for the reference and for package
+// Fields have the tags of package input, and three more for the reference and for package
 // manifest: form:"quantity" marks strings that are quantities, change says what Google Cloud
 // does when a field of a node pool changes, and beside:"manifest" marks fields that no
 // PersiaJob has.
@@ -142,17 +142,15 @@ func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS
 		delete(values, pedlKey) // Pulumi.yaml declares {} for stacks without PEDL
 	}
 	// Manifests come first, because they may contain a key that the stack file leaves out.
-	tree := input.ReadManifests(p, input.ManifestKeys{
-		JobsPath: field.NewPath(jobsKey), Jobs: values[jobsKey],
-		NATSPath: field.NewPath(natsKey), NATS: values[natsKey],
-	}, files, stackOnly(reflect.TypeFor[Job](), ""))
+	jobs, nats := input.ReadManifests(p,
+		input.Located{At: field.NewPath(jobsKey), Value: values[jobsKey]},
+		input.Located{At: field.NewPath(natsKey), Value: values[natsKey]}, files)
 	for _, k := range keys {
 		if values[k.name] == nil && k.missing != "" {
 			p.Missing(field.NewPath(k.name), "%s", k.missing)
 		}
 	}
-	p.Written(tree.Written)
-	values[natsKey], values[jobsKey] = tree.NATS, tree.Jobs
+	values[natsKey], values[jobsKey] = nats, jobs
 	for _, k := range keys {
 		if text, ok := k.into(s).(*string); ok {
 			if written, ok := given(get, k.name); ok {
@@ -166,22 +164,6 @@ func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS
 		s.Jobs[i].SetPath(field.NewPath(jobsKey).Index(i))
 	}
 	return s
-}
-
-// stackOnly returns the fields of a job and its roles that no PersiaJob has, as names joined
-// by dots.
-func stackOnly(t reflect.Type, prefix string) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(t) {
-		switch name := input.JSONName(f); {
-		case name == "":
-		case f.Tag.Get("beside") == "manifest":
-			names = append(names, prefix+name)
-		case f.Type.Kind() == reflect.Struct && f.Type.PkgPath() == t.PkgPath():
-			names = append(names, stackOnly(f.Type, prefix+name+".")...)
-		}
-	}
-	return names
 }
 
 // given returns the value of a key, unless it is empty.

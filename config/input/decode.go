@@ -21,7 +21,7 @@ import (
 // Decode decodes a value of the tree that [ParseJSON] returns into a pointer, fills in defaults, and
 // checks what the tags of fields say.
 func Decode(p *Problems, path *field.Path, value any, into any) {
-	d, out := decoder{p}, reflect.ValueOf(into).Elem()
+	d, out := decoder{Problems: p}, reflect.ValueOf(into).Elem()
 	fillIn(out)
 	d.decode(path, value, out)
 	d.check(path, out, nil)
@@ -45,10 +45,45 @@ func ParseJSON(text string) any {
 	return value
 }
 
-type decoder struct{ *Problems }
+// Located is a value in the tree that the user wrote at another path.
+type Located struct {
+	At    *field.Path
+	Value any
+	// beside is the path of the object in the stack file that has the fields with the tag beside, or nil.
+	beside *field.Path
+}
+
+// Layers are values of the tree for the same object. Later ones take precedence, field by field, except in
+// lists and dictionaries, which they replace.
+type Layers []any
+
+type decoder struct {
+	*Problems
+	located, beside move
+}
+
+// move says where the user wrote the values at and below a path of the tree.
+type move struct{ to, from string }
+
+func (m move) of(path *field.Path) string { return m.from + strings.TrimPrefix(path.String(), m.to) }
 
 // decode decodes one value. A null counts as omitted.
 func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
+	switch value := in.(type) {
+	case Layers:
+		for _, layer := range value {
+			d.decode(path, layer, out)
+		}
+		return
+	case Located:
+		d.located, d.beside = move{path.String(), value.At.String()}, move{}
+		if value.beside != nil {
+			d.beside = move{path.String(), value.beside.String()}
+		}
+		in = value.Value
+	}
+	_, isObject := in.(map[string]any)
+	d.locate(path, isObject && out.Kind() == reflect.Struct)
 	if in == nil {
 		return
 	}
@@ -66,8 +101,10 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 	}
 	switch out.Kind() {
 	case reflect.Pointer:
-		out.Set(reflect.New(out.Type().Elem()))
-		fillIn(out.Elem())
+		if out.IsNil() {
+			out.Set(reflect.New(out.Type().Elem()))
+			fillIn(out.Elem())
+		}
 		d.decode(path, in, out.Elem())
 	case reflect.Struct:
 		if object, ok := expect[map[string]any](d, path, in, out, "an object"); ok {
@@ -104,11 +141,21 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 
 func (d decoder) object(path *field.Path, object map[string]any, out reflect.Value) {
 	fields := fieldsOf(out.Type())
+	for name, f := range fields {
+		if at := path.Child(name); f.beside && d.beside.to != "" {
+			d.move(at.String(), d.beside.of(at))
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		in, at := object[name], path.Child(name)
 		f, ok := fields[name]
-		if ok {
+		if ok && !(f.beside && d.beside.to != "") {
 			d.decode(at, in, out.FieldByIndex(f.index))
+			continue
+		}
+		d.locate(at, false)
+		if ok {
+			d.Unreadable(at, "is not a field of a PersiaJob; set it in the stack file, next to manifest")
 			continue
 		}
 		if instead := d.Absent[index.ReplaceAllString(at.String(), "[]")]; instead != "" {
@@ -123,6 +170,22 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 			d.Unreadable(at, "unknown field; the fields here are %s", strings.Join(names, ", "))
 		}
 	}
+}
+
+// locate records where the user wrote the value at a path. A further layer of an object leaves the place of
+// the first one, for fields that no layer has.
+func (d decoder) locate(path *field.Path, isObject bool) {
+	if d.located.to == "" {
+		return
+	}
+	to := path.String()
+	if _, again := d.written[to]; again {
+		if isObject {
+			return
+		}
+		maps.DeleteFunc(d.written, func(inner, _ string) bool { return within(inner, to) })
+	}
+	d.move(to, d.located.of(path))
 }
 
 func (d decoder) dictionary(path *field.Path, object map[string]any, out reflect.Value) {
@@ -234,6 +297,8 @@ type structField struct {
 	// fallback is the default, or "".
 	fallback string
 	enum     []string
+	// beside is true if no PersiaJob has the field.
+	beside bool
 }
 
 // known caches fieldsOf.
@@ -265,6 +330,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 			unique:   f.Tag.Get("unique"),
 			fallback: fallback,
 			enum:     split(f.Tag.Get("enum")),
+			beside:   f.Tag.Get("beside") != "",
 		}
 	}
 	known.Store(t, fields)
@@ -331,7 +397,7 @@ func set(value reflect.Value, text string) error {
 		in = ParseJSON(text)
 	}
 	p := &Problems{}
-	decoder{p}.decode(field.NewPath("default"), in, value)
+	decoder{Problems: p}.decode(field.NewPath("default"), in, value)
 	return p.Err()
 }
 

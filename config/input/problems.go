@@ -11,8 +11,8 @@ import (
 
 // Problems collects the problems of a stack. The zero value is ready to use.
 //
-// Rules report the path at which the program has a value. [Problems.Written] maps such paths
-// to where the user wrote the values, for example in a manifest.
+// Rules report the path at which the program has a value. Problems print where the user wrote it, for
+// example in a manifest.
 type Problems struct {
 	// Absent says what to write instead of fields that people look for and no object has, by their
 	// paths with [] for an index.
@@ -148,9 +148,14 @@ func (p *Problems) add(err *field.Error) {
 	p.found = append(p.found, err)
 }
 
-// Written sets where the user wrote values that the program has at other paths: the written
-// path by the program's. An entry also applies below its path, unless a longer one does.
-func (p *Problems) Written(paths map[string]string) { p.written = paths }
+// move records that the user wrote the value at a path at another one. It also applies below the path, except where
+// a longer path has been moved.
+func (p *Problems) move(path, written string) {
+	if p.written == nil {
+		p.written = map[string]string{}
+	}
+	p.written[path] = written
+}
 
 // PathOf returns where the user wrote the value that the program has at a path.
 func (p *Problems) PathOf(path *field.Path) string { return p.pathOf(path.String()) }

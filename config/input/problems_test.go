@@ -54,14 +54,14 @@ persia:nats: Required value: write it`)
 
 func TestProblemsAreReportedWhereTheUserWrote(t *testing.T) {
 	var p Problems
-	p.Written(map[string]string{
+	p.written = map[string]string{
 		"persia:jobs[1]":                 "persia:jobs[0].manifest(train.yml).spec",
 		"persia:jobs[1].name":            "persia:jobs[0].manifest(train.yml).metadata.name",
 		"persia:jobs[1].nnWorker":        "persia:jobs[0].manifest(train.yml).spec.trainer",
 		"persia:jobs[2]":                 "persia:jobs[1]",
 		"persia:jobs[1].nnWorker.image":  "persia:jobs[0].nnWorker.image",
 		"persia:jobs[1].limits[some.io]": "elsewhere",
-	})
+	}
 	for path, want := range map[string]string{
 		"persia:jobs[0].name":              "persia:jobs[0].name",
 		"persia:jobs[1].name":              "persia:jobs[0].manifest(train.yml).metadata.name",

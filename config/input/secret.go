@@ -62,7 +62,7 @@ func CheckSecrets(p *Problems, key *field.Path, tree, written any, into reflect.
 	for _, names := range secretFields(into) {
 		path := key
 		if len(names) > 0 {
-			path = child(key, names)
+			path = key.Child(names[0], names[1:]...)
 		}
 		kept = append(kept, path.String())
 		text, _ := valueAt(tree, names).(string)

@@ -1,7 +1,7 @@
 package testkit
 
 import (
-	_ "embed"
+	"embed"
 	"maps"
 	"os"
 	"path/filepath"
@@ -104,7 +104,7 @@ func LineOf(t *testing.T, err error, path string) string {
 // Load loads the base after some edits.
 func Load(t testing.TB, changes Edits) (*config.Stack, error) {
 	t.Helper()
-	return config.Load(File(t, changes), nil)
+	return config.Load(File(t, changes), embed.FS{})
 }
 
 // File is the base after some edits, as Pulumi hands it out. What the program takes of
@@ -119,7 +119,7 @@ func File(t testing.TB, changes Edits) func(string) (string, bool) {
 			delete(keys, key)
 		}
 	}
-	if _, err := config.Load(keys.Get, nil); err == nil {
+	if _, err := config.Load(keys.Get, embed.FS{}); err == nil {
 		assert.NoError(t, ReadSchema(t, Root(t)).CheckConfig(t, keys), "%s", SchemaFile)
 	}
 	return keys.Get
