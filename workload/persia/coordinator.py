@@ -70,6 +70,7 @@ class Coordinator:
         self.began = clock()
         self.completion_asked = False  # whether the job's completion knows that it is complete or has failed
         self.lacks = ""  # what the machine of this coordinator lacks, for people
+        self.saved_at = None  # when the newest checkpoint became complete, in seconds since 1970
 
     # Reports.
 
@@ -319,6 +320,7 @@ class Coordinator:
         """Act on the result of a scan for the start or end that waited when it began: a newer one
         needs another scan. Report whether the next attempt has its checkpoint, and may start."""
         starting, ended = waited
+        self.saved_at = found.complete[0].time if found.complete else None
         if ended or self.phase == START:
             self.notice_checkpoint(found)
         if self.phase != START:
@@ -451,6 +453,21 @@ class Coordinator:
         more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
         waits = "; ".join(waits[:3]) + more or ("reading the checkpoints" if self.starting or self.ended else "backing off")
         return "; ".join(filter(None, (waits, self.lacks)))
+
+    def metrics(self):
+        """Return the metrics of the job, which its gateway gets, unless a newer coordinator has taken over."""
+        with self.lock:
+            if self.superseded:
+                return {}
+            values = {
+                "persia_job_attempt": self.attempt,
+                "persia_job_failed": int(self.phase == FAILED),
+                "persia_job_failures": self.memory.failures,
+                "persia_job_stuck": int(self.phase == START and self.overdue()),
+            }
+            if self.saved_at and self.phase in (START, STOP):
+                values["persia_job_checkpoint_timestamp_seconds"] = self.saved_at
+            return values
 
     def stays(self):
         """Report whether the pod of this coordinator must outlive a job that is complete or has

@@ -30,12 +30,19 @@ type exporter struct {
 var ofJobs = []string{`persia_job=~"$job"`}
 
 var exporters = map[string]exporter{
-	// launch.py and the training scripts of the examples: TestDashboardOwnMetrics.
+	// launch.py, coordinator.py, and the training scripts of the examples: TestPushedMetrics.
 	"replicas": {ofJobs, map[string]string{
 		"persia_replica_attempt":  gauge,
 		"persia_replica_alive":    gauge,
 		"persia_replica_finished": gauge,
 		"persia_replica_blocked":  gauge,
+	}},
+	"coordinator": {ofJobs, map[string]string{
+		"persia_job_attempt":                      gauge,
+		"persia_job_failed":                       gauge,
+		"persia_job_failures":                     gauge,
+		"persia_job_stuck":                        gauge,
+		"persia_job_checkpoint_timestamp_seconds": gauge,
 	}},
 	"training scripts": {ofJobs, map[string]string{
 		"persia_model_loss":            gauge,
@@ -136,13 +143,14 @@ func TestDashboard(t *testing.T) {
 func TestPushedMetrics(t *testing.T) {
 	const examples = "../../examples/"
 	for file, pushes := range map[string]struct{ program, with, prefix, values string }{
-		"launch.py":                    {"replicas", "gateway.py", "persia_replica_", `(?s)def values\(self\):.*?(return \{.*?\n +\})`},
+		"launch.py":                    {"replicas", "gateway.py", "", `(?s)def values\(self\):.*?(return \{.*?\n +\})`},
+		"coordinator.py":               {"coordinator", "gateway.py", "", `(?s)def metrics\(self\):(.*?\n) +return values`},
 		examples + "shop/train.py":     {"training scripts", examples + "shop/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 		examples + "training/train.py": {"training scripts", examples + "training/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 	} {
 		names := map[string]bool{}
 		for _, values := range regexp.MustCompile(pushes.values).FindAllStringSubmatch(readFile(t, file), -1) {
-			for _, key := range regexp.MustCompile(`"(\w+)":`).FindAllStringSubmatch(values[1], -1) {
+			for _, key := range regexp.MustCompile(`"(\w+)"[]:]`).FindAllStringSubmatch(values[1], -1) {
 				names[pushes.prefix+key[1]] = true
 			}
 		}

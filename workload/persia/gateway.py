@@ -1,4 +1,4 @@
-"""Pushes the state of a replica to the job's metrics gateway."""
+"""Pushes the state of a replica, and of the job, to the job's metrics gateway."""
 
 import http.client
 import threading
@@ -10,7 +10,7 @@ direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Gateway:
-    """The place of one replica in the metrics gateway."""
+    """The place of a replica or of the job in the metrics gateway."""
 
     def __init__(self, address, path, seconds, log):
         self.address, self.path, self.seconds, self.log = address, path, seconds, log
@@ -20,12 +20,12 @@ class Gateway:
     def push(self, values):
         """Replace the values in the gateway with the values that a function returns."""
         with self.lock:
-            self.put(values())
+            known = values()
+            if known:
+                self.put(known)
 
     def put(self, values):
-        body = "".join(
-            f"# TYPE persia_replica_{name} gauge\npersia_replica_{name} {value}\n" for name, value in values.items()
-        )
+        body = "".join(f"# TYPE {name} gauge\n{name} {value}\n" for name, value in values.items())
         request = urllib.request.Request(
             f"http://{self.address}{self.path}",
             body.encode(),
@@ -51,9 +51,12 @@ class Gateway:
         threading.Thread(target=work, daemon=True).start()
 
 
-def of(environment, log):
-    """Return the gateway that an environment names, or None."""
+def of(environment, log, whole_job=False):
+    """Return the place of a replica or of the job in the gateway that an environment names, or None."""
     address, path = environment.get("PERSIA_METRICS_GATEWAY_ADDR"), environment.get("PERSIA_REPLICA_METRICS")
     if not address or not path:
         return None
+    if whole_job:
+        # A push replaces the last one to the same path: with the run in it, a run that failed would stay.
+        path = "/".join(path.split("/")[:4])
     return Gateway(address, path, float(environment.get("PERSIA_REPORT_SECONDS", "15")), log)

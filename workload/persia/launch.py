@@ -361,10 +361,10 @@ class Replica:
     def values(self):
         """Return the metrics that the replica pushes to the gateway."""
         return {
-            "attempt": self.attempt,
-            "alive": int(self.state == "running"),
-            "finished": int(self.state == "finished" or self.done),
-            "blocked": int(bool(self.blocked)),
+            "persia_replica_attempt": self.attempt,
+            "persia_replica_alive": int(self.state == "running"),
+            "persia_replica_finished": int(self.state == "finished" or self.done),
+            "persia_replica_blocked": int(bool(self.blocked)),
         }
 
 
@@ -403,12 +403,16 @@ def main(arguments):
     replica = Replica(settings, arguments, coordinates)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, replica.stop)
-    metrics = gateway.of(os.environ, log)
-    if metrics:
-        metrics.keep_pushing(replica.values)
+    metrics = [(gateway.of(os.environ, log), replica.values)]
+    if coordinates:
+        metrics.append((gateway.of(os.environ, log, whole_job=True), coordinates.metrics))
+    for place, values in metrics:
+        if place:
+            place.keep_pushing(values)
     status = replica.run()
-    if metrics and settings.once:
-        metrics.push(replica.values)  # these values stay
+    for place, values in metrics:
+        if place and settings.once:
+            place.push(values)  # these values stay
     if coordinates:
         coordinates.keeper.release(RELEASE_SECONDS)
     return status
