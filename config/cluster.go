@@ -148,9 +148,6 @@ func (s *Stack) checkExistingCluster(p *input.Problems) {
 		p.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
 	}
 	s.checkPool(p, existing.Child("systemPool"), c.Existing.SystemPool, s.poolNames(), false)
-	if s.Project != "" {
-		p.Invalid(field.NewPath(projectKey), s.Project, "is not used, because the stack creates nothing in Google Cloud on an existing cluster; remove it")
-	}
 	for i, pool := range s.NodePools {
 		input.OnlyFields(p, field.NewPath(nodePoolsKey).Index(i), pool, "of an existing pool",
 			"name", "machineType", "nodes", "autoscaling", "spareNodes", "spot", "gpu", "maxPodsPerNode", "taints")

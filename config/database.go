@@ -138,7 +138,6 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 	if d.Password == "" {
 		input.Password(p, path.Child("postgresqlPassword"), d.Password)
 	}
-	checkExternalIPs(p, path.Child("service", "externalIPs"), d.Service.ExternalIPs, stack, "use kubectl port-forward, or your own Service of the type LoadBalancer with a network policy that lets its clients in")
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
 
@@ -149,7 +148,6 @@ func (i DatabaseImage) check(p *input.Problems, path *field.Path) {
 	} else {
 		checkImage(p, path.Child("tag"), image+":"+i.Tag, "docker.io/bitnamilegacy/postgresql:10.23.0-debian-11-r3")
 	}
-	checkPullSecrets(p, path.Child("pullSecrets"), i.PullSecrets)
 }
 
 // ownDirectories are mount paths in the database's pod that the program uses.

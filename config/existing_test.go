@@ -68,8 +68,6 @@ func TestExistingClusterRefuses(t *testing.T) {
 			"persia:cluster.region", []string{"remove it, and write only name, existing and replace"}},
 		{"a setting", onExisting(edits{"persia:cluster": edits{"name": "persia", "imageStreaming": true, "existing": edits{"context": "c", "systemPool": "loaders"}}}),
 			"persia:cluster.imageStreaming", []string{"anything of an existing cluster"}},
-		{"a project", onExisting(edits{"persia:project": "persia-project"}),
-			"persia:project", []string{"remove it"}},
 		{"a disk", onExisting(edits{"persia:nodePools[2].disk": edits{"sizeGb": 200}}),
 			"persia:nodePools[2].disk", []string{"anything of an existing pool"}},
 		{"pods that do not fit", onExisting(edits{"persia:jobs[0].nnWorker.replicas": 3}),

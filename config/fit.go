@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -51,12 +50,8 @@ var nodeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.R
 func checkResourceNames(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	for section, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
 		for name, q := range list {
-			switch at := path.Child(section).Key(string(name)); {
-			case nodeResources.Has(name):
-			case strings.HasPrefix(string(name), "nvidia.com/mig-"):
-				p.Invalid(at, q.String(), "is not a resource of the nodes of pool %q, because GKE counts GPU partitions as %s too; %s must request that", pool.Name, ResourceGPU, who)
-			default:
-				p.Invalid(at, q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it", pool.Name, who)
+			if !nodeResources.Has(name) {
+				p.Invalid(path.Child(section).Key(string(name)), q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it, and request GPUs, and partitions of GPUs, as %s", pool.Name, who, ResourceGPU)
 			}
 		}
 	}

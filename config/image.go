@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -209,14 +207,10 @@ func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 		if !c.created {
 			p.Forbidden(at, "an existing repository has its own credentials; remove it, or remove repository")
 		}
-		c.Credentials.check(p, at)
-	}
-}
-
-func (c CacheCredentials) check(p *input.Problems, path *field.Path) {
-	if c.PasswordSecret != "" && !secretForm.MatchString(c.PasswordSecret) {
-		// Perhaps the password itself, which must not be shown.
-		p.Forbidden(path.Child("passwordSecret"), "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
+		if secret := c.Credentials.PasswordSecret; secret != "" && !secretForm.MatchString(secret) {
+			// Perhaps the password itself, which must not be shown.
+			p.Forbidden(at.Child("passwordSecret"), "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
+		}
 	}
 }
 
@@ -232,11 +226,4 @@ func checkImage(p *input.Problems, at *field.Path, image, example string) {
 func isLooseImage(image string) bool {
 	_, tag, tagged := strings.Cut(path.Base(image), ":")
 	return !strings.Contains(image, "@") && (!tagged || tag == "latest")
-}
-
-// checkPullSecrets checks the names of Secrets with registry credentials.
-func checkPullSecrets(p *input.Problems, path *field.Path, secrets []corev1.LocalObjectReference) {
-	for i, secret := range secrets {
-		p.Name(path.Index(i).Child("name"), secret.Name, validation.IsDNS1123Subdomain)
-	}
 }

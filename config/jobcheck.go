@@ -24,7 +24,6 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 	c.checkName(path.Child("name"), j)
 	checkEnv(c.Problems, path.Child("env"), j.Env)
 	c.checkMounts(path, j, j.Mounts, nil, nil)
-	checkPullSecrets(c.Problems, path.Child("imagePullSecrets"), j.ImagePullSecrets)
 	checkVolumes(c.Problems, path.Child("volumes"), j.Volumes)
 	for _, r := range j.Roles() {
 		at := path.Child(r.Field)

@@ -110,11 +110,8 @@ func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 	}
 	switch {
 	case m.GPUs > 0:
-		if gpu.Type != m.GPUType {
-			p.Invalid(path.Child("type"), gpu.Type, "%s includes %s; write that, or choose another machine type", m.Type, m.GPUType)
-		}
-		if gpu.Count != m.GPUs {
-			p.Invalid(path.Child("count"), gpu.Count, "%s includes %d GPUs; write %d, or choose another machine type", m.Type, m.GPUs, m.GPUs)
+		if gpu.Type != m.GPUType || gpu.Count != m.GPUs {
+			p.Forbidden(path, "%s includes %d × %s; remove gpu, or choose another machine type", m.Type, m.GPUs, m.GPUType)
 		}
 	case !m.TakesGPUs():
 		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type that has or takes GPUs, like n1-standard-8", m.Type)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 
@@ -160,18 +159,6 @@ func natsAnswers(name, text string) bool {
 // stack has no jobs.
 func (s *Stack) NATSClusters() []NATSCluster { return s.NATS.Clusters(s.Jobs) }
 
-func (s *Stack) checkNATS(p *input.Problems) {
-	path, clusters := field.NewPath(natsKey), s.NATSClusters()
-	checkNATSClusters(p, path, s.NATS, clusters)
-	pools := append(s.poolNames(), s.SystemPoolName())
-	s.checkAssignment(p, path, "a NATS server", s.NATS.NodePool, s.NATS.Resources, pools, false)
-	for _, cluster := range clusters {
-		if cluster.IsOwn() {
-			s.checkAssignment(p, cluster.At(), "a NATS server", cluster.NodePool, cluster.Resources, pools, false)
-		}
-	}
-}
-
 // natsVariables contain the address of NATS for PERSIA: the current name, and the name in older
 // releases.
 var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
@@ -206,49 +193,39 @@ var oldestVersion = version.MustParseSemantic("2.2.0")
 // https://advisories.nats.io.
 var safeVersions = [2]*version.Version{version.MustParseSemantic("2.11.15"), version.MustParseSemantic("2.12.6")}
 
-var versionForm = regexp.MustCompile(`^(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
-
-// checkNATSClusters checks the settings that all clusters of a stack share, and each cluster. The path is
-// of the settings. It does not check whether servers fit the nodes of their pools.
-func checkNATSClusters(p *input.Problems, path *field.Path, s NATS, clusters []NATSCluster) {
-	checkPayload(p, path, s)
-	checkVersion(p, path.Child("version"), s.Version)
-	if named, err := reference.ParseNormalizedNamed(s.Image); err != nil || !reference.IsNameOnly(named) {
-		p.Invalid(path.Child("image"), s.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
+// checkNATS checks the settings that all clusters share, and each cluster.
+func (s *Stack) checkNATS(p *input.Problems) {
+	path, pools := field.NewPath(natsKey), append(s.poolNames(), s.SystemPoolName())
+	switch v, err := version.ParseSemantic(s.NATS.Version); {
+	case err != nil || v.String() != s.NATS.Version || v.LessThan(oldestVersion):
+		p.Invalid(path.Child("version"), s.NATS.Version, "must be %s or later, as MAJOR.MINOR.PATCH in quotes; omit it for the default", oldestVersion)
+	case v.LessThan(safeVersions[0]) || v.Minor() == safeVersions[1].Minor() && v.LessThan(safeVersions[1]):
+		p.Warn(path.Child("version"), "%s has known vulnerabilities, which %s and %s fix (advisories.nats.io); omit it for the default", v, safeVersions[0], safeVersions[1])
 	}
+	if named, err := reference.ParseNormalizedNamed(s.NATS.Image); err != nil || !reference.IsNameOnly(named) {
+		p.Invalid(path.Child("image"), s.NATS.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
+	}
+	check := func(at *field.Path, settings NATS) {
+		checkPayload(p, at, settings)
+		s.checkAssignment(p, at, "a NATS server", settings.NodePool, settings.Resources, pools, false)
+	}
+	check(path, s.NATS)
+	clusters := s.NATSClusters()
 	for _, c := range clusters {
-		checkCluster(p, path, c)
+		name := path.Child("name")
+		if c.own.Name != "" {
+			name = c.at.Child("name")
+		}
+		p.Name(name, c.Name, validation.IsDNS1035Label)
+		p.AtMost(longestNATSName, name, c.Name, "so that the names of its services and pods fit")
+		if c.Name == NATSOperatorName {
+			p.Invalid(name, c.Name, "is the name of the NATS operator in the same namespace; choose another name")
+		}
+		if c.IsOwn() {
+			check(c.at, c.NATS)
+		}
 	}
 	input.Unique(p, field.NewPath(jobsKey), "nats.name", input.Words(clusters, func(c NATSCluster) string { return c.Name }))
-}
-
-func checkCluster(p *input.Problems, path *field.Path, c NATSCluster) {
-	name := path.Child("name")
-	if c.own.Name != "" {
-		name = c.at.Child("name")
-	}
-	p.Name(name, c.Name, validation.IsDNS1035Label)
-	p.AtMost(longestNATSName, name, c.Name, "so that the names of its services and pods fit")
-	if c.Name == NATSOperatorName {
-		p.Invalid(name, c.Name, "is the name of the NATS operator in the same namespace; choose another name")
-	}
-	if c.IsOwn() {
-		checkPayload(p, c.at, c.NATS)
-	}
-}
-
-func checkVersion(p *input.Problems, path *field.Path, text string) {
-	if !versionForm.MatchString(text) {
-		p.Invalid(path, text, "must be a version of nats-server as MAJOR.MINOR.PATCH in quotes, like \"2.12.12\"")
-		return
-	}
-	if version.MustParseSemantic(text).LessThan(oldestVersion) {
-		p.Invalid(path, text, "must be %s or later; omit it for the default", oldestVersion)
-		return
-	}
-	if v := version.MustParseSemantic(text); v.LessThan(safeVersions[0]) || v.AtLeast(version.MustParseSemantic("2.12.0")) && v.LessThan(safeVersions[1]) {
-		p.Warn(path, "%s has known vulnerabilities, which %s and %s fix (advisories.nats.io); omit it for the default", text, safeVersions[0], safeVersions[1])
-	}
 }
 
 const (

@@ -26,7 +26,7 @@ func TestNATSRefused(t *testing.T) {
 		{"fewer servers than one", edits{"persia:nats.size": -1},
 			"persia:nats.size", []string{"-1", "at least 1"}},
 		{"version with a v", edits{"persia:nats.version": "v2.12.12"},
-			"persia:nats.version", []string{"v2.12.12", "MAJOR.MINOR.PATCH"}},
+			"persia:nats.version", []string{"v2.12.12", "as MAJOR.MINOR.PATCH in quotes"}},
 		{"version too old", edits{"persia:nats.version": "2.1.9"},
 			"persia:nats.version", []string{"2.1.9", "2.2.0 or later"}},
 		{"image with a tag", edits{"persia:nats.image": "nats:2.12.12"},

@@ -70,26 +70,10 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.resources.requests[cpu]", []string{"the master of PEDL does not fit on a node of pool \"system\"", "choose a machine type that holds it"}},
 
 		// Access to the master.
-		{"external address of a cluster that is created", withPEDL(edits{"persia:pedl.service": edits{"externalIPs": []any{"203.0.113.7"}}}),
-			"persia:pedl.service.externalIPs", []string{"203.0.113.7", "only for an existing cluster", "type: LoadBalancer, or an ingress"}},
-		{"external address of the database of a cluster that is created", withPEDL(edits{pg + ".service": edits{"externalIPs": []any{"203.0.113.7"}}}),
-			pg + ".service.externalIPs", []string{"203.0.113.7", "only for an existing cluster", "kubectl port-forward"}},
 		{"external address", pedlOnExisting(edits{onDisk: edits{"existingClaim": "mine"}, "persia:pedl.service": edits{"externalIPs": []any{"a.example.com"}}}),
 			"persia:pedl.service.externalIPs[0]", []string{"an address like"}},
-		{"cluster address outside of the range", withPEDL(edits{"persia:pedl.service": edits{"clusterIP": "203.0.113.7"}}),
-			"persia:pedl.service.clusterIP", []string{"203.0.113.7", "must be in 10.1.0.0/20, the range of persia:cluster.network.services"}},
-		{"node port without its type", withPEDL(edits{"persia:pedl.service": edits{"nodePort": 30080}}),
-			"persia:pedl.service.nodePort", []string{"has no effect without type: "}},
-		{"load balancer's address without one", withPEDL(edits{"persia:pedl.service": edits{"loadBalancerIP": "203.0.113.7"}}),
-			"persia:pedl.service.loadBalancerIP", []string{"has no effect without type: "}},
 		{"load balancer for everybody", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer"}}),
 			"persia:pedl.service.loadBalancerSourceRanges", []string{"Required", "admits everyone", "networking.gke.io/load-balancer-type: Internal"}},
-		{"ingress that is off", withPEDL(edits{"persia:pedl.ingress": edits{"hosts": []any{"a.example.com"}}}),
-			"persia:pedl.ingress.hosts", []string{"without enabled: true"}},
-		{"ingress host", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "hosts": []any{"https://a"}}}),
-			"persia:pedl.ingress.hosts[0]", []string{"a name like pedl.example.com"}},
-		{"ingress certificate without a Secret", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "tls": []any{edits{"hosts": []any{"a.example.com"}}}}}),
-			"persia:pedl.ingress.tls[0].secretName", []string{"Required"}},
 
 		// Agents.
 		{"agents on an unknown pool", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"no"}}}),

@@ -1,11 +1,7 @@
 package config
 
 import (
-	"net"
-	"net/netip"
-
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -21,8 +17,7 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	const example = "determinedai/pedl-master:0.9.0"
 	checkImage(p, path.Child("masterImage"), pedl.MasterImage, example)
 	checkImage(p, path.Child("agentImage"), pedl.AgentImage, example)
-	s.checkService(p, path.Child("service"), pedl.Service)
-	checkIngress(p, path.Child("ingress"), pedl.Ingress)
+	checkService(p, path.Child("service"), pedl.Service)
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
 	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
 	if pool, ok := s.Pool(pedl.NodePool); ok && pedl.Postgres.External == nil {
@@ -81,70 +76,12 @@ func (s *Stack) checkAgentsAlone(p *input.Problems) {
 	}
 }
 
-// checkExternalIPs checks the external addresses of a Service. GKE refuses all of them in a
-// cluster that the stack creates, because a Service could intercept the traffic of another
-// one (CVE-2020-8554). The remedy is another way to expose the Service.
-func checkExternalIPs(p *input.Problems, path *field.Path, addresses []string, stack *Stack, remedy string) {
-	if len(addresses) > 0 && !stack.existing() {
-		p.Invalid(path, addresses, "is only for an existing cluster, because GKE refuses external addresses of Services in a cluster that the stack creates; remove it, and %s", remedy)
-	}
-}
-
-// checkUnused refuses a field that has no effect with other settings.
-func checkUnused(p *input.Problems, path *field.Path, given bool, condition string) {
-	if given {
-		p.Forbidden(path, "has no effect without %s; write that, or remove it", condition)
-	}
-}
-
-func (s *Stack) checkService(p *input.Problems, path *field.Path, service PEDLService) {
-	checkExternalIPs(p, path.Child("externalIPs"), service.ExternalIPs, s, "write type: LoadBalancer, or an ingress")
-	if at := path.Child("clusterIP"); service.ClusterIP != "" {
-		address, err := netip.ParseAddr(service.ClusterIP)
-		if services, bad := netip.ParsePrefix(s.Cluster.Network.Services); err == nil && bad == nil && !s.existing() && !services.Contains(address) {
-			p.Invalid(at, service.ClusterIP, "must be in %s, the range of %s.network.services", services, clusterKey)
-		}
-	}
-	ip, ranges := path.Child("loadBalancerIP"), path.Child("loadBalancerSourceRanges")
-	checkUnused(p, path.Child("nodePort"), service.NodePort != 0 && service.Type == corev1.ServiceTypeClusterIP, "type: NodePort or LoadBalancer")
-	if service.Type != corev1.ServiceTypeLoadBalancer {
-		checkUnused(p, ip, service.LoadBalancerIP != "", "type: LoadBalancer")
-		checkUnused(p, ranges, len(service.LoadBalancerSourceRanges) > 0, "type: LoadBalancer")
-		return
-	}
+// checkService refuses a load balancer that admits everyone.
+func checkService(p *input.Problems, path *field.Path, service PEDLService) {
 	// The annotation of GKE, and its name in older releases.
 	internal := service.Annotations["networking.gke.io/load-balancer-type"] == "Internal" || service.Annotations["cloud.google.com/load-balancer-type"] == "Internal"
-	if len(service.LoadBalancerSourceRanges) == 0 && !internal {
-		p.Required(ranges, "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
-	}
-	for i, text := range service.LoadBalancerSourceRanges {
-		if _, err := netip.ParsePrefix(text); err != nil {
-			p.Invalid(ranges.Index(i), text, "must be a network in CIDR notation, like 203.0.113.0/24")
-		}
-	}
-}
-
-func checkIngress(p *input.Problems, path *field.Path, in PEDLIngress) {
-	if !in.Enabled {
-		checkUnused(p, path.Child("annotations"), len(in.Annotations) > 0, "enabled: true")
-		checkUnused(p, path.Child("hosts"), len(in.Hosts) > 0, "enabled: true")
-		checkUnused(p, path.Child("tls"), len(in.TLS) > 0, "enabled: true")
-		return
-	}
-	check := func(at *field.Path, host string, ok bool) {
-		if !ok || len(validation.IsDNS1123Subdomain(host)) > 0 && len(validation.IsWildcardDNS1123Subdomain(host)) > 0 {
-			p.Invalid(at, host, "must be a name like pedl.example.com, in lower case")
-		}
-	}
-	for i, host := range in.Hosts {
-		check(path.Child("hosts").Index(i), host, net.ParseIP(host) == nil)
-	}
-	for i, certificate := range in.TLS {
-		at := path.Child("tls").Index(i)
-		p.Name(at.Child("secretName"), certificate.SecretName, validation.IsDNS1123Subdomain)
-		for j, host := range certificate.Hosts {
-			check(at.Child("hosts").Index(j), host, true)
-		}
+	if service.Type == corev1.ServiceTypeLoadBalancer && len(service.LoadBalancerSourceRanges) == 0 && !internal {
+		p.Required(path.Child("loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
 	}
 }
 

@@ -85,7 +85,6 @@ func PodRequests(r corev1.ResourceRequirements) capacity.Resources {
 func checkAmounts(p *input.Problems, path *field.Path, list corev1.ResourceList) {
 	for _, name := range slices.Sorted(maps.Keys(list)) {
 		at, q := path.Key(string(name)), list[name]
-		checkResourceName(p, at, name)
 		switch {
 		case q.Sign() <= 0:
 			p.Invalid(at, q.String(), "must be more than 0; remove it if you need none")
@@ -104,22 +103,6 @@ var byteResources = map[corev1.ResourceName]bool{corev1.ResourceMemory: true, co
 
 // mostCPUs is more than any machine has, and small enough for an int64 of thousandths.
 const mostCPUs = 1 << 20
-
-// checkResourceName checks the name of a resource.
-func checkResourceName(p *input.Problems, path *field.Path, name corev1.ResourceName) {
-	native := []string{string(corev1.ResourceCPU), string(corev1.ResourceMemory), string(corev1.ResourceEphemeralStorage)}
-	if slices.Contains(native, string(name)) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix) {
-		return
-	}
-	if !isExtended(name) {
-		p.Invalid(path, name, "must be %s, or an extended resource with a domain, like %s", input.Or(native), ResourceGPU)
-		return
-	}
-	p.InvalidFor(path, name, validation.IsQualifiedName(string(name)))
-	if near := input.Nearest(string(name), []string{string(ResourceGPU)}); len(near) > 0 && name != ResourceGPU {
-		p.Invalid(path, name, "is not a resource of any node; did you mean %s?", ResourceGPU)
-	}
-}
 
 // isExtended reports whether a device plugin counts a resource. Kubernetes does not overcommit
 // these, and counts whole numbers of them.

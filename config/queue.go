@@ -60,45 +60,6 @@ type QueuePriority struct {
 	Value int `json:"value" min:"-1000000000" max:"1000000000"`
 }
 
-// defaultStartMinutes is the default in the tag of [Queue].
-const defaultStartMinutes = 30
-
-// Check checks the queues of a stack file. Pools are the node pools with roles of jobs that wait in a
-// queue, with their numbers of nodes without spare ones.
-func (s Queue) Check(p *input.Problems, path *field.Path, pools map[string]int) {
-	if s.Existing && s.StartMinutes != defaultStartMinutes {
-		p.Invalid(path.Child("startMinutes"), s.StartMinutes, "the cluster's own Kueue stops jobs after the times in its waitForPodsReady; remove it")
-	}
-	teams := path.Child("teams")
-	for i, team := range s.Teams {
-		team.checkNodes(p, teams.Index(i).Child("nodes"), pools)
-	}
-	for name, nodes := range pools {
-		if owned := s.Nodes(name); owned > nodes {
-			p.Invalid(teams, owned, "nodes of the pool %s belong to teams, but it has %d for queues; write a smaller number in nodes of a team", name, nodes)
-		}
-	}
-}
-
-func (t Team) checkNodes(p *input.Problems, path *field.Path, pools map[string]int) {
-	for _, pool := range slices.Sorted(maps.Keys(t.Nodes)) {
-		if _, known := pools[pool]; !known {
-			p.Invalid(path.Key(pool), t.Nodes[pool], "no job that waits in a queue runs on the pool %s; %s", pool, poolRemedy(pools))
-		}
-		if t.Nodes[pool] < 0 {
-			p.Invalid(path.Key(pool), t.Nodes[pool], "must not be negative; write 0 for a team that only borrows nodes")
-		}
-	}
-}
-
-func poolRemedy(pools map[string]int) string {
-	names := slices.Sorted(maps.Keys(pools))
-	if len(names) == 0 {
-		return "write queue in a job with engine: jobset"
-	}
-	return "write one of " + input.Or(names)
-}
-
 // Nodes returns the number of nodes of a pool that belong to teams.
 func (s Queue) Nodes(pool string) int {
 	owned := 0
@@ -258,11 +219,27 @@ func (s *Stack) queueNodes(name string) int {
 // that they do not hold would wait forever.
 func (s *Stack) checkQueues(p *input.Problems) {
 	path := field.NewPath(queueKey)
-	pools := map[string]int{}
+	pools, remedy := map[string]int{}, "write queue in a job with engine: jobset"
 	for _, name := range s.QueuePools() {
 		pools[name] = s.queueNodes(name)
+		if owned := s.Queue.Nodes(name); owned > pools[name] {
+			p.Invalid(path.Child("teams"), owned, "nodes of the pool %s belong to teams, but it has %d for queues; write a smaller number in nodes of a team", name, pools[name])
+		}
 	}
-	s.Queue.Check(p, path, pools)
+	if len(pools) > 0 {
+		remedy = "write one of " + input.Or(slices.Sorted(maps.Keys(pools)))
+	}
+	for i, team := range s.Queue.Teams {
+		for pool, nodes := range team.Nodes {
+			at := path.Child("teams").Index(i).Child("nodes").Key(pool)
+			if _, known := pools[pool]; !known {
+				p.Invalid(at, nodes, "no job that waits in a queue runs on the pool %s; %s", pool, remedy)
+			}
+			if nodes < 0 {
+				p.Invalid(at, nodes, "must not be negative; write 0 for a team that only borrows nodes")
+			}
+		}
+	}
 	for i := range s.Jobs {
 		s.checkQueue(p, &s.Jobs[i])
 	}

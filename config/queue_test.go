@@ -41,7 +41,6 @@ func TestQueuesRefused(t *testing.T) {
 		{"large priority", inQueue.And(edits{"persia:queue.priorities": []any{edits{"name": "a", "value": 2_000_000_000}}}), "persia:queue.priorities[0].value", []string{"1000000000"}},
 		{"no time to start", inQueue.And(edits{"persia:queue.startMinutes": 2000}), "persia:queue.startMinutes", []string{"1440"}},
 		{"Kueue of a new cluster", inQueue.And(edits{"persia:queue.existing": true}), "persia:queue.existing", []string{"a cluster that the stack creates has no Kueue"}},
-		{"time of another Kueue", onExisting(inQueue).And(edits{"persia:queue.existing": true, "persia:queue.startMinutes": 60}), "persia:queue.startMinutes", []string{"60", "the cluster's own Kueue", "waitForPodsReady"}},
 		{"preemption", inQueue.And(edits{"persia:queue.withinTeam": "Always"}), "persia:queue.withinTeam", []string{"LowerPriority"}},
 	})
 }

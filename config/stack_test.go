@@ -302,7 +302,7 @@ func TestRefusesInput(t *testing.T) {
 		// Resources.
 		{"extended resource", asking("example.com/fpga", 1), limits + "[example.com/fpga]", []string{`"1"`, `not a resource of any node of pool "loaders"`, "remove it"}},
 		{"hugepages", asking("hugepages-2Mi", "4Mi"), limits + "[hugepages-2Mi]", []string{`"4Mi"`, "not a resource of any node", "remove it"}},
-		{"MIG by name", asking("nvidia.com/mig-1g.5gb", 1), limits + "[nvidia.com/mig-1g.5gb]", []string{"nvidia.com/gpu", "must request that"}},
+		{"MIG by name", asking("nvidia.com/mig-1g.5gb", 1), limits + "[nvidia.com/mig-1g.5gb]", []string{"partitions of GPUs, as nvidia.com/gpu"}},
 		{"disk in bytes", asking("ephemeral-storage", 10), limits + "[ephemeral-storage]", []string{`"10"`, "in bytes", "without a unit is in bytes"}},
 		{"negative", edits{limits: edits{"cpu": -1, "memory": "12Gi"}}, limits + "[cpu]", []string{`"-1"`, "more than 0"}},
 		{"CPUs overflow", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": "9E", "memory": "12Gi"}, "requests": edits{"cpu": 1}}}, limits + "[cpu]", []string{`"9E"`, "more than any machine has"}},

@@ -130,11 +130,6 @@ func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
 	if deletes := v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete; deletes && v.Source() != nil && (v.Creates() || !v.kind().deletable) {
 		p.Invalid(path.Child("reclaimPolicy"), v.ReclaimPolicy, "applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack if the data may be deleted with the stack")
 	}
-	for key := range v.Labels {
-		if strings.HasPrefix(key, "app.kubernetes.io/") {
-			p.Invalid(path.Child("labels").Key(key), key, "is reserved for labels that the program sets; choose another prefix")
-		}
-	}
 	v.checkSource(p, path, stack)
 	if options := path.Child("mountOptions"); v.HostPath != nil && len(v.MountOptions) > 0 {
 		p.Invalid(options, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")

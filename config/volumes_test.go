@@ -71,7 +71,6 @@ func TestRefused(t *testing.T) {
 		"unknown reclaim policy":  {volumes: over(nfs + ", reclaimPolicy: Recycle"), want: `[0].reclaimPolicy: Invalid value: "Recycle": must be Retain or Delete`},
 		"no driver that deletes":  {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "applies only to disks, Filestore and CSI volumes"},
 		"created, and deleted":    {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack"},
-		"label of the program":    {volumes: over(nfs + ", labels: {app.kubernetes.io/name: x}"), want: "[0].labels[app.kubernetes.io/name]: Invalid value"},
 		"label invalid":           {volumes: over(nfs + ", labels: {team: a b}"), want: `[0].labels[team]: Invalid value: "a b"`},
 		"name twice":              {volumes: "[{name: a, size: 1Ti, " + nfs + "}, {name: a, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].name: Duplicate value: \"a\": is already used by persia:storage[0]"},
 		"claim twice":             {volumes: "[{name: a, claim: c, size: 1Ti, " + nfs + "}, {name: b, claim: c, size: 1Ti, nfs: {server: nfs, path: /b}}]", want: "[1].claim: Duplicate value: \"c\": is already used by persia:storage[0]"},

@@ -247,7 +247,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"more processes than GPUs", "nprocPerNode: 1", "nprocPerNode: 2", job + ".spec.nnWorker.nprocPerNode", []string{"2", "at most 1, the number of GPUs"}},
 		{"quantity that is none", `memory: 8Gi, cpu: "1"`, `memory: 8 GB, cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{`"8 GB"`, "a quantity like"}},
 		{"no memory", `memory: 8Gi, cpu: "1"`, `cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{"Required"}},
-		{"misspelt GPU resource", "nvidia.com/gpu", "nvidia.com/gpus", job + ".spec.nnWorker.resources.limits[nvidia.com/gpus]", []string{"did you mean nvidia.com/gpu?"}},
+		{"misspelt GPU resource", "nvidia.com/gpu", "nvidia.com/gpus", job + ".spec.nnWorker.resources.limits[nvidia.com/gpus]", []string{"not a resource of any node", "request GPUs, and partitions of GPUs, as nvidia.com/gpu"}},
 		{"more than a node has", `memory: 8Gi, cpu: "1"`, `memory: 8Ti, cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{"8Ti", `does not fit on a node of pool "loaders"`}},
 		{"variable that is a number", "value: nats://persia-nats-service:4222", "value: 4222", job + ".spec.env[0].value", []string{"4222", "quotes"}},
 		{"variable without a name", "- name: PERSIA_NATS_URL\n      value", "- value", job + ".spec.env[0].name", []string{"Required"}},
