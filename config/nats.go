@@ -128,9 +128,6 @@ func (c *NATSCluster) IsOwn() bool {
 	return !reflect.ValueOf(c.own).IsZero()
 }
 
-// At returns the path of the job's overrides.
-func (c *NATSCluster) At() *field.Path { return c.at }
-
 // Host returns the DNS name of the Service for clients.
 func (s *NATS) Host() string {
 	return fmt.Sprintf("%s.%s.svc", s.Name, NATSNamespace)
