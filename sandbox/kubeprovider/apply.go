@@ -27,60 +27,32 @@ import (
 // one name for each resource, with the same prefix.
 const fieldManager = "pulumi-kubernetes-sandbox"
 
+// writer writes an object. With dryRun nothing is kept. No object is one that only an update can tell.
+type writer func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error)
+
 // Create makes an object and waits until it is ready. An object of this name that
 // is there already is an error, since the program does not own it, unless the
 // option upsertExistingObjects says to take it over.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
-	if req.Preview {
-		properties, err := p.preview(req.Properties, func(r dynamic.ResourceInterface, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			live, err := p.create(ctx, r, obj, true)
-			// Pulumi may delete it first, and create it again. Its namespace may come first, too.
-			if apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) {
-				return nil, nil
-			}
-			if err == nil {
-				delete(live.Object, "status")
-			}
-			return live, err
-		})
-		return plugin.CreateResponse{Properties: properties}, err
-	}
-	id, outputs, err := p.write(ctx, req.URN, req.Timeout, req.Properties, func(ctx context.Context, c *client, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		if err := c.awaitKind(ctx, obj.GroupVersionKind()); err != nil {
-			return nil, err
-		}
-		r, err := c.bind(obj)
-		if err != nil {
-			return nil, err
-		}
-		return p.create(ctx, r, obj, false)
-	})
+	id, outputs, err := p.write(ctx, req.URN, req.Timeout, req.Preview, req.Properties, p.create)
 	return plugin.CreateResponse{ID: id, Properties: outputs}, err
 }
 
 // Update applies an object's new inputs and waits until it is ready.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
-	if req.Preview {
-		properties, err := p.preview(req.NewInputs, func(r dynamic.ResourceInterface, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-			return p.update(ctx, r, obj, req.IgnoreChanges, true)
-		})
-		return plugin.UpdateResponse{Properties: properties}, err
+	update := func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+		return p.update(ctx, r, obj, req.IgnoreChanges, dryRun)
 	}
-	_, outputs, err := p.write(ctx, req.URN, req.Timeout, req.NewInputs, func(ctx context.Context, c *client, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		r, err := c.bind(obj)
-		if err != nil {
-			return nil, err
-		}
-		return p.update(ctx, r, obj, req.IgnoreChanges, false)
-	})
+	_, outputs, err := p.write(ctx, req.URN, req.Timeout, req.Preview, req.NewInputs, update)
 	return plugin.UpdateResponse{Properties: outputs}, err
 }
 
 // write writes the object of inputs and waits until it is ready.
-func (p *Provider) write(
-	ctx context.Context, urn resource.URN, timeout float64, inputs resource.PropertyMap,
-	write func(context.Context, *client, *unstructured.Unstructured) (*unstructured.Unstructured, error),
-) (resource.ID, resource.PropertyMap, error) {
+func (p *Provider) write(ctx context.Context, urn resource.URN, timeout float64, preview bool, inputs resource.PropertyMap, write writer) (resource.ID, resource.PropertyMap, error) {
+	if preview {
+		outputs, err := p.preview(ctx, inputs, write)
+		return "", outputs, err
+	}
 	c, err := p.configured(urn)
 	if err != nil {
 		return "", nil, err
@@ -91,7 +63,11 @@ func (p *Provider) write(
 	}
 	ctx, done := p.operation(ctx, timeout, obj)
 	defer done()
-	live, err := write(forResource(ctx, urn), c, obj)
+	var live *unstructured.Unstructured
+	r, err := c.awaitKind(ctx, obj)
+	if err == nil {
+		live, err = write(forResource(ctx, urn), r, obj, false)
+	}
 	if err != nil {
 		return "", nil, fmt.Errorf("writing %s: %w", describe(obj), err)
 	}
@@ -105,7 +81,7 @@ func (p *Provider) write(
 
 // preview tries to write the object of inputs on the API server, and returns it as it would be, or the
 // inputs where only an update can tell.
-func (p *Provider) preview(inputs resource.PropertyMap, try func(dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (resource.PropertyMap, error) {
+func (p *Provider) preview(ctx context.Context, inputs resource.PropertyMap, write writer) (resource.PropertyMap, error) {
 	c, _ := p.state()
 	if c == nil {
 		return inputs, nil
@@ -118,7 +94,7 @@ func (p *Provider) preview(inputs resource.PropertyMap, try func(dynamic.Resourc
 	if err != nil {
 		return inputs, nil
 	}
-	after, err := try(r, obj)
+	after, err := write(ctx, r, obj, true)
 	switch {
 	case apierrors.IsForbidden(err) || err == nil && after == nil:
 		return inputs, nil
@@ -128,14 +104,24 @@ func (p *Provider) preview(inputs resource.PropertyMap, try func(dynamic.Resourc
 	return outputsOf(after, inputs), nil
 }
 
-// create makes obj. With dryRun nothing is kept.
-func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+// create makes obj.
+func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (live *unstructured.Unstructured, err error) {
 	if _, config := p.state(); config.upsert {
-		return apply(ctx, r, obj, dryRun)
+		live, err = apply(ctx, r, obj, dryRun)
+	} else {
+		// The API server warns of fields that it does not know, where the official
+		// provider says nothing: a misspelt field is worth a line.
+		live, err = r.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun)})
 	}
-	// The API server warns of fields that it does not know, where the official
-	// provider says nothing: a misspelt field is worth a line.
-	return r.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun)})
+	switch {
+	case !dryRun:
+	case apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err):
+		// Pulumi may delete it first, and create it again. Its namespace may come first, too.
+		return nil, nil
+	case err == nil:
+		delete(live.Object, "status")
+	}
+	return live, err
 }
 
 // update applies obj by server-side apply to the object that is there, and
@@ -206,18 +192,17 @@ func partial(id resource.ID, outputs, inputs resource.PropertyMap, cause error) 
 	return rpcerror.WithDetails(rpcerror.New(codes.Unknown, cause.Error()), failed)
 }
 
-// Read reads an object as it is in the cluster. Its inputs are the last ones,
-// with what drifted replaced; of an object that is imported, all that a program
-// could ask for. An object that is not ready is returned with an error, which
-// makes the next update wait for it.
+// Read reads an object as it is in the cluster. Its inputs are the last ones, with what drifted replaced.
+// An object that is not ready is returned with an error, which makes the next update wait for it. Nothing
+// imports an object.
 func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
 	c, _ := p.state()
 	if c == nil {
 		return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}}, nil
 	}
-	obj, err := located(req.URN, req.ID, req.Inputs)
+	obj, err := objectOf(req.Inputs)
 	if err != nil {
-		return plugin.ReadResponse{}, err
+		return plugin.ReadResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
 	_, live, err := c.find(ctx, obj)
 	if err != nil {
@@ -226,21 +211,13 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	if live == nil {
 		return plugin.ReadResponse{}, nil
 	}
-	imported := normalize(live)
-	imported.SetOwnerReferences(nil)
-	imported.SetFinalizers(nil)
-	inputs := resource.NewPropertyMapFromMap(imported.Object)
-	if len(req.Inputs) > 0 {
-		if inputs, err = liveLike(live, req.Inputs); err != nil {
-			return plugin.ReadResponse{}, fmt.Errorf("reading %s: %w", describe(obj), err)
-		}
-	}
+	inputs := liveLike(live, obj)
 	markSecret(live, inputs)
 	result := plugin.ReadResult{ID: idOf(live), Inputs: inputs, Outputs: outputsOf(live, inputs)}
-	if rule := kindRules[live.GroupVersionKind().GroupKind()]; len(req.Inputs) > 0 && rule.onRead && !skipsAwait(live) {
-		done, waitingFor, err := rule.ready(ctx, c, live)
-		if err == nil && !done {
-			err = errors.New(waitingFor)
+	if rule := kindRules[live.GroupVersionKind().GroupKind()]; rule.onRead && !skipsAwait(live) {
+		waitsFor, err := rule.ready(ctx, c, live)
+		if err == nil && waitsFor != "" {
+			err = errors.New(waitsFor)
 		}
 		if err != nil {
 			return plugin.ReadResponse{ReadResult: result}, partial(result.ID, result.Outputs, inputs, fmt.Errorf("%s is not ready: %w", describe(live), err))
@@ -285,9 +262,9 @@ func (p *Provider) delete(ctx context.Context, req plugin.DeleteRequest, begin f
 	if err != nil {
 		return err
 	}
-	obj, err := located(req.URN, req.ID, req.Inputs)
+	obj, err := objectOf(req.Inputs)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", req.URN, err)
 	}
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()

@@ -19,9 +19,9 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// readiness reports whether an object is ready, and what it waits for. An error means that it never
-// will be.
-type readiness func(ctx context.Context, c *client, obj *unstructured.Unstructured) (ready bool, waitingFor string, err error)
+// readiness returns what an object that is not ready waits for, or "". An error means that it never will be
+// ready.
+type readiness func(ctx context.Context, c *client, obj *unstructured.Unstructured) (waitsFor string, err error)
 
 // kindRule says how the objects of a kind are waited for.
 type kindRule struct {
@@ -61,27 +61,33 @@ func skipsAwait(obj *unstructured.Unstructured) bool {
 	return strings.EqualFold(obj.GetAnnotations()["pulumi.com/skipAwait"], "true")
 }
 
-// readinessOf returns the rule that decides whether an object is ready, or nil if it need not be.
-func readinessOf(obj *unstructured.Unstructured) (readiness, error) {
-	waitFor := obj.GetAnnotations()[annotationWaitFor]
+// readinessOf returns the rule that decides whether an object is ready.
+func readinessOf(obj *unstructured.Unstructured) readiness {
+	rule := kindRules[obj.GroupVersionKind().GroupKind()].ready
 	switch {
 	case skipsAwait(obj):
-		return nil, nil
-	case waitFor == "":
-		return kindRules[obj.GroupVersionKind().GroupKind()].ready, nil
+		return nil
+	case obj.GetAnnotations()[annotationWaitFor] != "":
+		return asAnnotated
 	}
-	conditions, err := parseWaitFor(waitFor)
-	return func(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
-		return conditions.met(obj)
-	}, err
+	return rule
+}
+
+// asAnnotated is for objects with conditions of their own.
+func asAnnotated(_ context.Context, _ *client, obj *unstructured.Unstructured) (string, error) {
+	conditions, err := unmet(obj)
+	if err != nil || len(conditions) == 0 {
+		return "", err
+	}
+	return "waiting for " + strings.Join(conditions, ", "), nil
 }
 
 // awaitReady waits until obj, as applied, is ready, and returns it as it is
 // then. With an error it returns the object as it was last seen.
 func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	ready, err := readinessOf(obj)
-	if err != nil || ready == nil {
-		return obj, err
+	ready := readinessOf(obj)
+	if ready == nil {
+		return obj, nil
 	}
 	r, err := c.bind(obj)
 	if err != nil {
@@ -93,12 +99,12 @@ func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, 
 			return false, errors.New("it is deleted")
 		}
 		last = live
-		done, waitingFor, err := ready(ctx, c, live)
-		if err == nil && !done && waitingFor != message {
-			message = waitingFor
+		waitsFor, err := ready(ctx, c, live)
+		if err == nil && waitsFor != "" && waitsFor != message {
+			message = waitsFor
 			p.Log.Status(ctx, urn, message)
 		}
-		return done, err
+		return waitsFor == "", err
 	})
 	if message != "" {
 		p.Log.Status(ctx, urn, "")
@@ -156,33 +162,36 @@ func remaining(obj *unstructured.Unstructured) string {
 }
 
 // computed is for workloads that are to run.
-func computed(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+func computed(_ context.Context, _ *client, obj *unstructured.Unstructured) (string, error) {
 	result, err := status.Compute(obj)
-	if err != nil {
-		return false, "", err
+	switch {
+	case err != nil || result.Status == status.CurrentStatus:
+		return "", err
+	case result.Status == status.FailedStatus:
+		return "", errors.New(result.Message)
 	}
-	if result.Status == status.FailedStatus {
-		return false, "", errors.New(result.Message)
-	}
-	return result.Status == status.CurrentStatus, result.Message, nil
+	return result.Status.String() + ": " + result.Message, nil
 }
 
 // jobReady says whether a Job has done its work.
-func jobReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
-	if hasCondition(obj, "Failed", "True") {
-		return false, "", errors.New("the Job has failed")
+func jobReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (string, error) {
+	switch {
+	case hasCondition(obj, "Failed", "True"):
+		return "", errors.New("the Job has failed")
+	case hasCondition(obj, "Complete", "True"):
+		return "", nil
 	}
-	return hasCondition(obj, "Complete", "True"), "waiting for the Job to complete", nil
+	return "waiting for the Job to complete", nil
 }
 
-func volumeReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
+func volumeReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (string, error) {
 	return phaseIs(obj, "Available", "Bound")
 }
 
 // claimReady says whether a claim is bound, or pending where its class binds it when a pod first uses it:
 // waiting for it would wait for what comes later. A name that no class has only matches claims with
 // volumes.
-func claimReady(ctx context.Context, c *client, claim *unstructured.Unstructured) (bool, string, error) {
+func claimReady(ctx context.Context, c *client, claim *unstructured.Unstructured) (string, error) {
 	if class := text(claim, "spec", "storageClassName"); class != "" {
 		classes := c.dynamic.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"})
 		found, err := classes.Get(ctx, class, metav1.GetOptions{})
@@ -193,33 +202,41 @@ func claimReady(ctx context.Context, c *client, claim *unstructured.Unstructured
 	return phaseIs(claim, "Bound")
 }
 
-func phaseIs(obj *unstructured.Unstructured, phases ...string) (bool, string, error) {
+func phaseIs(obj *unstructured.Unstructured, phases ...string) (string, error) {
 	phase := text(obj, "status", "phase")
-	return slices.Contains(phases, phase), "phase: " + phase, nil
+	if slices.Contains(phases, phase) {
+		return "", nil
+	}
+	return "phase: " + phase, nil
 }
 
 // balanced says whether a load balancer has an address for an object.
-func balanced(_ context.Context, _ *client, obj *unstructured.Unstructured) (bool, string, error) {
-	addresses, _, _ := unstructured.NestedSlice(obj.Object, "status", "loadBalancer", "ingress")
-	return len(addresses) > 0, "waiting for an address of the load balancer", nil
+func balanced(_ context.Context, _ *client, obj *unstructured.Unstructured) (string, error) {
+	if addresses, _, _ := unstructured.NestedSlice(obj.Object, "status", "loadBalancer", "ingress"); len(addresses) > 0 {
+		return "", nil
+	}
+	return "waiting for an address of the load balancer", nil
 }
 
 // serviceReady says whether a Service leads to no pod that is not ready, and has an
 // address where a load balancer gives one. One that leads to no pod at all is ready:
 // its pods may be what comes next (await/service.go since pull request 3142). Of the
 // pods of a headless Service, or of one without a selector, nothing is waited for.
-func serviceReady(ctx context.Context, c *client, obj *unstructured.Unstructured) (bool, string, error) {
+func serviceReady(ctx context.Context, c *client, obj *unstructured.Unstructured) (string, error) {
 	if text(obj, "spec", "type") == string(corev1.ServiceTypeLoadBalancer) {
-		if ready, waitingFor, _ := balanced(ctx, c, obj); !ready {
-			return false, waitingFor, nil
+		if waitsFor, err := balanced(ctx, c, obj); waitsFor != "" {
+			return waitsFor, err
 		}
 	}
 	selector, _, _ := unstructured.NestedMap(obj.Object, "spec", "selector")
 	if text(obj, "spec", "clusterIP") == corev1.ClusterIPNone || len(selector) == 0 {
-		return true, "", nil
+		return "", nil
 	}
 	unready, err := unreadyEndpoints(ctx, c, obj)
-	return unready == 0, fmt.Sprintf("waiting for %d pods that the Service leads to", unready), err
+	if err != nil || unready == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("waiting for %d pods that the Service leads to", unready), nil
 }
 
 // unreadyEndpoints counts the pods that a Service leads to and that are not ready.

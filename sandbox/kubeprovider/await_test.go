@@ -48,14 +48,12 @@ func TestReadiness(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := objectIn(t, test.obj)
-			rule, err := readinessOf(obj)
-			require.NoError(t, err)
-			ready, waitingFor := true, ""
-			if rule != nil {
-				ready, waitingFor, err = rule(t.Context(), nil, obj)
+			waitsFor, err := "", error(nil)
+			if rule := readinessOf(obj); rule != nil {
+				waitsFor, err = rule(t.Context(), nil, obj)
 			}
 			assert.Equal(t, test.failed, err != nil, "%v", err)
-			assert.Equal(t, test.ready, ready, waitingFor)
+			assert.Equal(t, test.ready, err == nil && waitsFor == "", waitsFor)
 		})
 	}
 	assert.Equal(t, 5*time.Minute, timeoutOf(objectIn(t, `{apiVersion: v1, kind: PersistentVolume}`)))
@@ -93,19 +91,18 @@ status:
 		`["jsonpath={.status.size}=60", "condition=Ready"]`:             true,
 		`["jsonpath={.status.size}=60", "condition=Available=Unknown"]`: false,
 	} {
-		conditions, err := parseWaitFor(waitFor)
+		object.SetAnnotations(map[string]string{annotationWaitFor: waitFor})
+		unmet, err := unmet(object)
 		require.NoError(t, err, waitFor)
-		met, _, err := conditions.met(object)
-		require.NoError(t, err, waitFor)
-		assert.Equal(t, want, met, waitFor)
+		assert.Equal(t, want, len(unmet) == 0, waitFor)
 	}
-	conditions, err := parseWaitFor(`["condition=Ready", "jsonpath={.status.size}=3"]`)
+	object.SetAnnotations(map[string]string{annotationWaitFor: `["condition=Ready", "jsonpath={.status.size}=3"]`})
+	waitsFor, err := asAnnotated(t.Context(), nil, object)
 	require.NoError(t, err)
-	_, waitingFor, err := conditions.met(object)
-	require.NoError(t, err)
-	assert.Equal(t, "waiting for jsonpath={.status.size}=3", waitingFor)
+	assert.Equal(t, "waiting for jsonpath={.status.size}=3", waitsFor)
 	for _, waitFor := range []string{"Ready", "jsonpath=.status.size=60", "jsonpath={.status[}", `["condition=Ready", "Ready"]`} {
-		_, err := parseWaitFor(waitFor)
+		object.SetAnnotations(map[string]string{annotationWaitFor: waitFor})
+		_, err := unmet(object)
 		assert.ErrorContains(t, err, "annotation pulumi.com/waitFor", waitFor)
 	}
 }

@@ -77,14 +77,13 @@ func (c *client) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 	return metav1.APIResource{}, fmt.Errorf("%s: %w", gvk, errNoKind)
 }
 
-// awaitKind waits for a kind that the API server does not offer yet.
-func (c *client) awaitKind(ctx context.Context, gvk schema.GroupVersionKind) error {
-	var err error
+// awaitKind is bind for a kind that the API server may not offer yet.
+func (c *client) awaitKind(ctx context.Context, obj *unstructured.Unstructured) (r dynamic.ResourceInterface, err error) {
 	_ = wait.PollUntilContextTimeout(ctx, pause, kindTimeout, true, func(context.Context) (bool, error) {
-		_, err = c.kind(gvk)
+		r, err = c.bind(obj)
 		return !errors.Is(err, errNoKind), nil
 	})
-	return err
+	return r, err
 }
 
 // bind finds where an object of this kind lives, and gives it the default

@@ -77,11 +77,12 @@ func compared(req plugin.DiffRequest) (before, after resource.PropertyMap, err e
 	if err != nil {
 		return nil, nil, err
 	}
-	before, err = liveLike(live, req.OldInputs)
+	obj, err := objectOf(req.OldInputs)
 	if err != nil {
 		return nil, nil, err
 	}
-	obj, err := objectOf(req.NewInputs)
+	before = liveLike(live, obj)
+	obj, err = objectOf(req.NewInputs)
 	if errors.Is(err, errUnknown) {
 		return before, req.NewInputs, nil
 	}

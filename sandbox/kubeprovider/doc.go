@@ -36,7 +36,7 @@
 //
 // # Stricter
 //
-//   - Names are required: nothing is named automatically.
+//   - Names are required: nothing is named automatically. Nothing is imported.
 //   - A kubeconfig is required, of a cluster on this machine, and so are clusterIdentifier and
 //     enablePatchForce.
 //   - A StatefulSet is not ready before its controller has seen the last change.

@@ -195,11 +195,7 @@ func prune(value, like any) any {
 	return value
 }
 
-// liveLike returns the part of a live object that a resource's inputs speak of.
-func liveLike(live *unstructured.Unstructured, inputs resource.PropertyMap) (resource.PropertyMap, error) {
-	obj, err := objectOf(inputs)
-	if err != nil {
-		return nil, err
-	}
-	return resource.NewPropertyMapFromMap(prune(live.Object, normalize(obj).Object).(map[string]any)), nil
+// liveLike returns the part of a live object that a resource's object speaks of.
+func liveLike(live, obj *unstructured.Unstructured) resource.PropertyMap {
+	return resource.NewPropertyMapFromMap(prune(live.Object, normalize(obj).Object).(map[string]any))
 }

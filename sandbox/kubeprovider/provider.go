@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
@@ -66,43 +65,24 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	refuse := func(property resource.PropertyKey, err error) {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: property, Reason: fmt.Sprintf("%v (%s)", err, req.URN)})
 	}
-	inputs := req.News
 	// Patch resources and Helm's carry another kind than the one in their type, or none:
 	// applying them would take over, and later delete, what they only adjust.
+	inputs := req.News
 	if kind := inputs["kind"]; !kind.IsString() || !inputs["apiVersion"].IsString() || req.Type.Name() != tokens.TypeName(kind.StringValue()) {
 		refuse("kind", fmt.Errorf("the sandbox's Kubernetes provider has no %s; it takes Kubernetes objects, one resource each", req.Type))
 		return resp, nil
 	}
-	metadata := inputs["metadata"]
-	if metadata.IsComputed() {
-		return resp, nil
+	obj, err := objectOf(inputs)
+	if err != nil {
+		return resp, nil // the update tells
 	}
-	var name resource.PropertyValue
-	if metadata.IsObject() {
-		name = metadata.ObjectValue()["name"]
-	}
-	if !name.IsComputed() && (!name.IsString() || name.StringValue() == "") {
+	if obj.GetName() == "" {
 		refuse("metadata", errors.New("metadata.name is required: the sandbox's Kubernetes provider does not make up names"))
 	}
-	if _, err := parseWaitFor(annotationsOf(inputs)[annotationWaitFor]); err != nil {
+	if _, err := unmet(obj); err != nil {
 		refuse("metadata", err)
 	}
 	return resp, nil
-}
-
-// annotationsOf gives the annotations in a resource's inputs that are known.
-func annotationsOf(inputs resource.PropertyMap) map[string]string {
-	annotations := map[string]string{}
-	if metadata := inputs["metadata"]; metadata.IsObject() {
-		if all := metadata.ObjectValue()["annotations"]; all.IsObject() {
-			for key, value := range all.ObjectValue() {
-				if value.IsString() {
-					annotations[string(key)] = value.StringValue()
-				}
-			}
-		}
-	}
-	return annotations
 }
 
 // state returns the client, or nil if the provider is not configured, and its configuration.
@@ -139,29 +119,4 @@ func (p *Provider) operation(ctx context.Context, seconds float64, obj *unstruct
 		stop()
 		cancel(nil)
 	}
-}
-
-// located returns the kind, name and annotations of a resource's object. The inputs hold what was
-// applied last; a resource that was imported has its kind in its type, like
-// kubernetes:apps/v1:StatefulSet, where the core group is called core.
-func located(urn resource.URN, id resource.ID, inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
-	if id == "" {
-		return nil, errors.New(string(urn) + " has no ID")
-	}
-	obj := &unstructured.Unstructured{Object: map[string]any{}}
-	obj.SetAPIVersion(strings.TrimPrefix(string(urn.Type().Module().Name()), "core/"))
-	obj.SetKind(string(urn.Type().Name()))
-	if version := inputs["apiVersion"]; version.IsString() {
-		obj.SetAPIVersion(version.StringValue())
-	}
-	namespace, name, namespaced := strings.Cut(string(id), "/")
-	if !namespaced {
-		namespace, name = "", namespace
-	}
-	obj.SetNamespace(namespace)
-	obj.SetName(name)
-	if annotations := annotationsOf(inputs); len(annotations) > 0 {
-		obj.SetAnnotations(annotations)
-	}
-	return obj, nil
 }

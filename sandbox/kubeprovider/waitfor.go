@@ -2,6 +2,7 @@ package kubeprovider
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,86 +15,57 @@ import (
 // condition=Type=Status.
 const annotationWaitFor = "pulumi.com/waitFor"
 
-// waitConditions are the expressions of the annotation.
-type waitConditions []struct {
-	text  string
-	holds func(*unstructured.Unstructured) (bool, error)
-}
-
-// met reports whether all hold, and which do not.
-func (w waitConditions) met(obj *unstructured.Unstructured) (bool, string, error) {
-	var unmet []string
-	for _, condition := range w {
-		holds, err := condition.holds(obj)
-		if err != nil {
-			return false, "", err
-		}
-		if !holds {
-			unmet = append(unmet, condition.text)
-		}
-	}
-	return len(unmet) == 0, "waiting for " + strings.Join(unmet, ", "), nil
-}
-
-func parseWaitFor(annotation string) (waitConditions, error) {
-	if annotation == "" {
-		return nil, nil
-	}
-	var expressions []string
-	if json.Unmarshal([]byte(annotation), &expressions) != nil {
+// unmet returns the expressions in the annotation of an object that do not hold.
+func unmet(obj *unstructured.Unstructured) ([]string, error) {
+	annotation := obj.GetAnnotations()[annotationWaitFor]
+	var expressions, unmet []string
+	if json.Unmarshal([]byte(annotation), &expressions) != nil && annotation != "" {
 		expressions = []string{annotation}
 	}
-	conditions := make(waitConditions, len(expressions))
-	for i, expression := range expressions {
-		holds, err := parseExpression(expression)
+	for _, expression := range expressions {
+		met, err := holds(expression, obj)
 		if err != nil {
 			return nil, fmt.Errorf("annotation %s: %q: %w", annotationWaitFor, expression, err)
 		}
-		conditions[i].text, conditions[i].holds = expression, holds
+		if !met {
+			unmet = append(unmet, expression)
+		}
 	}
-	return conditions, nil
+	return unmet, nil
 }
 
-func parseExpression(expression string) (func(*unstructured.Unstructured) (bool, error), error) {
+func holds(expression string, obj *unstructured.Unstructured) (bool, error) {
 	kind, rest, _ := strings.Cut(expression, "=")
 	if kind == "condition" {
 		conditionType, status, given := strings.Cut(rest, "=")
 		if !given {
 			status = "True"
 		}
-		return func(obj *unstructured.Unstructured) (bool, error) {
-			return hasCondition(obj, conditionType, status), nil
-		}, nil
+		return hasCondition(obj, conditionType, status), nil
 	}
 	end := strings.LastIndexByte(rest, '}') + 1
 	if kind != "jsonpath" || !strings.HasPrefix(rest, "{") || end == 0 {
-		return nil, fmt.Errorf("want jsonpath={PATH}=VALUE or condition=TYPE")
+		return false, errors.New("want jsonpath={PATH}=VALUE or condition=TYPE")
 	}
 	template := rest[:end]
 	want, equals := strings.CutPrefix(rest[end:], "=")
-	if err := jsonpath.New("waitFor").Parse(template); err != nil {
-		return nil, err
+	path := jsonpath.New("waitFor").AllowMissingKeys(true)
+	if err := path.Parse(template); err != nil {
+		return false, err
 	}
-	return func(obj *unstructured.Unstructured) (bool, error) {
-		// A JSONPath keeps state while it runs, so each use parses its own.
-		path := jsonpath.New("waitFor").AllowMissingKeys(true)
-		if err := path.Parse(template); err != nil {
-			return false, err
+	// An index beyond the end of a list is an error, missing keys allowed or not: the element may still come.
+	results, err := path.FindResults(obj.Object)
+	if err != nil || len(results) == 0 || len(results[0]) == 0 {
+		return false, nil
+	}
+	found := results[0][0].Interface()
+	switch found.(type) {
+	case map[string]any, []any:
+		if equals {
+			return false, fmt.Errorf("jsonpath %s selects a whole object or list, which has no value to compare with %q", template, want)
 		}
-		// An index beyond the end of a list is an error, missing keys allowed or not: the element may still come.
-		results, err := path.FindResults(obj.Object)
-		if err != nil || len(results) == 0 || len(results[0]) == 0 {
-			return false, nil
-		}
-		found := results[0][0].Interface()
-		switch found.(type) {
-		case map[string]any, []any:
-			if equals {
-				return false, fmt.Errorf("jsonpath %s selects a whole object or list, which has no value to compare with %q", template, want)
-			}
-		}
-		return found != nil && (!equals || fmt.Sprint(found) == want), nil
-	}, nil
+	}
+	return found != nil && (!equals || fmt.Sprint(found) == want), nil
 }
 
 // hasCondition says whether an object has a condition in its status with this
