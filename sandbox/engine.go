@@ -163,7 +163,7 @@ func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
 // serveProviders serves the sandbox's providers until ctx ends, and returns their ports in
 // the syntax of PULUMI_DEBUG_PROVIDERS.
 func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (string, error) {
-	served, err := provider.Serve(ctx, cloud)
+	served, err := provider.Serve(ctx, func() plugin.GrpcProvider { return cloud })
 	if err != nil {
 		return "", err
 	}
@@ -171,7 +171,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	if Official() {
 		return addresses, nil
 	}
-	kube, err := provider.ServeEach(ctx, func() plugin.GrpcProvider { return kubeprovider.New(kubernetesVersion, s.bin()) })
+	kube, err := provider.Serve(ctx, func() plugin.GrpcProvider { return kubeprovider.New(kubernetesVersion, s.bin()) })
 	if err != nil {
 		return "", err
 	}

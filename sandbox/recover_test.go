@@ -31,7 +31,7 @@ func TestRecovery(t *testing.T) {
 	}
 	cloud, err := gcp.New(gcpVersion, gke.New(google.New(t.TempDir()), nil, nil, ""))
 	require.NoError(t, err)
-	port, err := provider.Serve(t.Context(), cloud)
+	port, err := provider.Serve(t.Context(), func() plugin.GrpcProvider { return cloud })
 	require.NoError(t, err)
 	dir, state := t.TempDir(), State{t.TempDir(), "dev"}
 	for name, value := range map[string]string{

@@ -157,7 +157,7 @@ func (a Args) training(ctx context.Context) (Image, error) {
 	if err != nil {
 		return Image{}, err
 	}
-	own, err := folder(example, "opt/training")
+	own, err := folder(example, "opt/training", "__pycache__")
 	if err != nil {
 		return Image{}, err
 	}
@@ -230,22 +230,33 @@ func skeleton() Layer {
 	}
 }
 
-// folder returns a layer with the files of a folder of the repository.
-func folder(from, to string) (Layer, error) {
+// folder returns a layer with the files of a folder, without some of the folders in it.
+func folder(from, to string, without ...string) (Layer, error) {
 	files := Layer{}
 	err := filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
+		relative, err := filepath.Rel(from, name)
+		if err != nil {
+			return err
+		}
 		if entry.IsDir() {
-			if entry.Name() == "__pycache__" {
+			if slices.Contains(without, relative) {
 				return fs.SkipDir
 			}
 			return nil
 		}
-		relative, err := filepath.Rel(from, name)
-		files[path.Join(to, filepath.ToSlash(relative))] = File{Mode: 0o644, Source: name}
-		return err
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		file := File{Mode: 0o644, Source: name}
+		if info.Mode()&0o100 != 0 {
+			file = Program(name)
+		}
+		files[path.Join(to, relative)] = file
+		return nil
 	})
 	return files, err
 }

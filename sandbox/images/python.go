@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"strings"
 )
@@ -74,6 +72,11 @@ func ask(ctx context.Context, executable, version string) (python, error) {
 // inImage returns the path of Python's library in the image.
 func (p python) inImage() string { return "usr/local/lib/python" + p.version }
 
+// copyLibrary copies Python's standard library without the parts that no training needs.
+const copyLibrary = `import shutil, sys
+without = ["site-packages", "dist-packages", "__pycache__", "test", "idlelib", "lib2to3", "tkinter", "ensurepip", "*.a"]
+shutil.copytree(sys.argv[1], sys.argv[2], ignore=shutil.ignore_patterns(*without))`
+
 // install copies Python's library to dir, adds the packages of requirements, and compiles
 // all modules reproducibly. It does nothing if dir is up to date.
 func (p python) install(ctx context.Context, dir, requirements string, progress io.Writer) error {
@@ -91,11 +94,9 @@ func (p python) install(ctx context.Context, dir, requirements string, progress 
 			return err
 		}
 	}
-	if err := copyLibrary(p.library, dir); err != nil {
-		return err
-	}
 	packages := filepath.Join(dir, "site-packages")
 	for _, command := range [][]string{
+		{"-c", copyLibrary, p.library, dir},
 		{"-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-cache-dir", "--no-compile",
 			"--no-deps", "--only-binary", ":all:", "--require-hashes", "--target", packages, "--requirement", requirements},
 		{"-m", "compileall", "-q", "-j", "0", "--invalidation-mode", "unchecked-hash", "-d", "/" + p.inImage(), dir},
@@ -107,66 +108,15 @@ func (p python) install(ctx context.Context, dir, requirements string, progress 
 	return os.WriteFile(dir+".stamp", []byte(stamp), 0o644)
 }
 
-// copyLibrary copies Python's standard library without the parts that no training needs.
-func copyLibrary(from, to string) error {
-	return filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		relative, err := filepath.Rel(from, name)
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			switch entry.Name() {
-			case "site-packages", "dist-packages", "__pycache__", "test", "idlelib", "lib2to3", "tkinter", "ensurepip":
-				return fs.SkipDir
-			}
-			return os.MkdirAll(filepath.Join(to, relative), 0o755)
-		}
-		if strings.HasSuffix(name, ".a") {
-			return nil
-		}
-		content, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return os.WriteFile(filepath.Join(to, relative), content, 0o644)
-	})
-}
-
 // files returns a layer with the Python library in dir, and the paths of the shared
 // libraries in it.
 func (p python) files(dir string) (files Layer, libraries []string, err error) {
-	files = Layer{}
-	err = filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
+	// Only extensions in C++ need PyTorch's headers.
+	files, err = folder(dir, p.inImage(), "site-packages/torch/include", "site-packages/bin")
+	for _, f := range files {
+		if strings.Contains(filepath.Base(f.Source), ".so") {
+			libraries = append(libraries, f.Source)
 		}
-		relative, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() {
-			// Only extensions in C++ need PyTorch's headers.
-			if relative == "site-packages/torch/include" || relative == "site-packages/bin" {
-				return fs.SkipDir
-			}
-			return nil
-		}
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		mode := fs.FileMode(0o644)
-		if info.Mode()&0o100 != 0 {
-			mode = 0o755
-		}
-		files[path.Join(p.inImage(), relative)] = File{Mode: mode, Source: name}
-		if strings.Contains(entry.Name(), ".so") {
-			libraries = append(libraries, name)
-		}
-		return nil
-	})
+	}
 	return files, libraries, err
 }

@@ -19,8 +19,7 @@ import (
 var errCancelled = errors.New("the update was cancelled")
 
 // Provider is one configured instance of the provider: the engine connects to
-// one for each provider resource of a stack. Serve it with
-// [provider.ServeEach].
+// one for each provider resource of a stack. Serve it with [provider.Serve].
 type Provider struct {
 	provider.Base
 	// plugins is the folder of the credential plugins that take precedence over the PATH.

@@ -13,23 +13,11 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 )
 
-// Serve serves p on a port of 127.0.0.1 to every engine that connects, until ctx ends. All connections
-// share p: a provider that keeps what Configure gave it needs [ServeEach], because the engine opens one
-// connection for each provider resource of a stack.
-func Serve(ctx context.Context, p plugin.GrpcProvider) (port int, err error) {
-	return serve(ctx, connections{open: func() plugin.GrpcProvider { return p }, keep: true})
-}
-
-// ServeEach serves a new provider to each connection. It calls newProvider for it, and closes the
-// provider when the connection ends.
-//
-// A stack with two providers of a package, or one whose provider is being replaced, has two
-// connections at once, configured differently.
-func ServeEach(ctx context.Context, newProvider func() plugin.GrpcProvider) (port int, err error) {
-	return serve(ctx, connections{open: newProvider})
-}
-
-func serve(ctx context.Context, c connections) (port int, err error) {
+// Serve serves a provider on a port of 127.0.0.1 to each engine that connects, until ctx ends, and closes it
+// when the connection ends. The engine opens a connection for each provider resource of a stack: a stack with
+// two providers of a package, or one whose provider is being replaced, has two connections at once,
+// configured differently.
+func Serve(ctx context.Context, newProvider func() plugin.GrpcProvider) (port int, err error) {
 	var server *grpc.Server
 	handle, err := rpcutil.ServeWithOptions(rpcutil.ServeOptions{
 		Init: func(srv *grpc.Server) error {
@@ -38,7 +26,7 @@ func serve(ctx context.Context, c connections) (port int, err error) {
 			srv.RegisterService(&service, pulumirpc.UnimplementedResourceProviderServer{})
 			return nil
 		},
-		Options: []grpc.ServerOption{grpc.StatsHandler(c)},
+		Options: []grpc.ServerOption{grpc.StatsHandler(connections(newProvider))},
 	})
 	if err != nil {
 		return 0, fmt.Errorf("serving a provider on loopback: %w", err)
@@ -58,13 +46,10 @@ type connectionKey struct{}
 
 // connections gives each connection its provider. The context of a connection is the parent of the
 // contexts of its calls.
-type connections struct {
-	open func() plugin.GrpcProvider
-	keep bool // the provider outlives its connections
-}
+type connections func() plugin.GrpcProvider
 
 func (c connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
-	p := c.open()
+	p := c()
 	return context.WithValue(ctx, connectionKey{}, connection{
 		provider: p,
 		service:  detailedDiffServer{plugin.NewProviderServer(p)},
@@ -72,7 +57,7 @@ func (c connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.
 }
 
 func (c connections) HandleConn(ctx context.Context, s stats.ConnStats) {
-	if _, ended := s.(*stats.ConnEnd); ended && !c.keep {
+	if _, ended := s.(*stats.ConnEnd); ended {
 		// The engine is gone, so no caller can receive the error.
 		_ = ctx.Value(connectionKey{}).(connection).provider.Close()
 	}

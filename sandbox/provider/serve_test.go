@@ -57,11 +57,11 @@ func versionOf(t *testing.T, client pulumirpc.ResourceProviderClient) string {
 	return info.Version
 }
 
-func TestServeEachGivesEachConnectionItsProvider(t *testing.T) {
+func TestServeGivesEachConnectionItsProvider(t *testing.T) {
 	var closed sync.WaitGroup
 	var made uint64
 	ctx, end := context.WithCancel(t.Context())
-	port, err := ServeEach(ctx, func() plugin.GrpcProvider {
+	port, err := Serve(ctx, func() plugin.GrpcProvider {
 		made++
 		closed.Add(1)
 		return numbered(made, closed.Done)
@@ -77,18 +77,17 @@ func TestServeEachGivesEachConnectionItsProvider(t *testing.T) {
 	closed.Wait()
 }
 
-func TestServeSharesOneProviderAndLeavesItOpen(t *testing.T) {
-	port, err := Serve(t.Context(), numbered(7, func() { t.Error("the provider was closed") }))
+// serving serves one provider.
+func serving(ctx context.Context, t *testing.T, p *fake) int {
+	t.Helper()
+	port, err := Serve(ctx, func() plugin.GrpcProvider { return p })
 	require.NoError(t, err)
-	assert.Equal(t, "7.0.0", versionOf(t, connect(t, port)))
-	assert.Equal(t, "7.0.0", versionOf(t, connect(t, port)))
+	return port
 }
 
 func TestServeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	port, err := Serve(ctx, numbered(1, nil))
-	require.NoError(t, err)
-	client := connect(t, port)
+	client := connect(t, serving(ctx, t, numbered(1, func() {})))
 	versionOf(t, client)
 	cancel()
 	require.Eventually(t, func() bool {
@@ -98,9 +97,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 }
 
 func TestDetailedDiffIsDeclared(t *testing.T) {
-	port, err := Serve(t.Context(), &fake{})
-	require.NoError(t, err)
-	resp, err := connect(t, port).Diff(t.Context(), &pulumirpc.DiffRequest{
+	resp, err := connect(t, serving(t.Context(), t, numbered(1, func() {}))).Diff(t.Context(), &pulumirpc.DiffRequest{
 		Urn: "urn:pulumi:dev::persia::kubernetes:core/v1:ConfigMap::a",
 	})
 	require.NoError(t, err)
@@ -130,12 +127,10 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 	go func() { _ = engineServer.Serve(listener) }()
 	defer engineServer.Stop()
 
-	p := &fake{}
+	p := numbered(1, func() {})
 	log := &p.Log
 	log.Warn(t.Context(), "urn", "dropped before there is an engine")
-	port, err := Serve(t.Context(), p)
-	require.NoError(t, err)
-	_, err = connect(t, port).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
+	_, err = connect(t, serving(t.Context(), t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
 	require.NoError(t, err)
 
 	log.Status(t.Context(), resource.URN("urn"), "120/240 ready")
@@ -148,9 +143,7 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 }
 
 func TestLargeMessagesPass(t *testing.T) {
-	port, err := Serve(t.Context(), &fake{})
-	require.NoError(t, err)
-	_, err = connect(t, port).Attach(t.Context(), &pulumirpc.PluginAttach{
+	_, err := connect(t, serving(t.Context(), t, numbered(1, func() {}))).Attach(t.Context(), &pulumirpc.PluginAttach{
 		Address: strings.Repeat("a", 8<<20), // twice what gRPC takes by default
 	})
 	assert.NoError(t, err)
