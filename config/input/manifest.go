@@ -195,7 +195,7 @@ func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]a
 		}
 	}
 	// The stack decides the others.
-	for _, name := range []string{"apiVersion", "kind", "metadata", "spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.template.metadata"} {
+	for _, name := range []string{"apiVersion", "kind", "metadata", "status", "spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.template.metadata"} {
 		take(set, name)
 	}
 	take(container, "name")
