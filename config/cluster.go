@@ -166,11 +166,13 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
 		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}
-	if least := s.Cluster.LeastSystemNodes(); pool.Nodes < least {
+	switch least := s.Cluster.LeastSystemNodes(); {
+	case pool.Nodes < 1: // reported by its tag
+	case pool.Nodes < least:
 		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1", least)
-		return
+	default:
+		checkSpread(p, path.Child("nodes"), pool.Nodes, s.systemPool().ZoneCount())
 	}
-	checkSpread(p, path.Child("nodes"), pool.Nodes, s.systemPool().ZoneCount())
 }
 
 // check checks a resolved cluster that the stack creates.

@@ -35,7 +35,7 @@ func TestJobRefused(t *testing.T) {
 		{"variable that is computed", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "WORLD_SIZE", "value": "2"}}},
 			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove it"}},
 		{"time with a unit", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_STUCK_SECONDS", "value": "1h"}}},
-			"persia:jobs[0].nnWorker.env[0].value", []string{`"1h"`, "a number of seconds", "like 7200"}},
+			"persia:jobs[0].nnWorker.env[0].value", []string{`"1h"`, "a number of seconds", "without a unit"}},
 		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"},
 			"persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, "persia:storage: checkpoints"}},
 		{"mount in a stack without volumes", edits{"persia:storage": []any{}},

@@ -62,10 +62,10 @@ func (c *jobChecker) checkName(path *field.Path, j *Job) {
 	c.AtMost(longest, path, j.Name, why)
 }
 
-// computedEnv maps the variables that the program computes, and with which another value
-// would break the job, to the fields that determine them. A stack file can override the other
+// computedEnv are the variables that the program computes, and with which another value
+// would break the job, by the fields that determine them. A stack file can override the other
 // variables that the program sets.
-var computedEnv = computed(map[string][]string{
+var computedEnv = map[string][]string{
 	"replicas and nprocPerNode": {
 		"REPLICA_INDEX", "REPLICA_SIZE",
 		"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT",
@@ -79,57 +79,33 @@ var computedEnv = computed(map[string][]string{
 	"resources": {"PERSIA_GPUS"},
 	"script":    {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
 	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
-})
-
-func computed(fields map[string][]string) map[string]string {
-	decidedBy := map[string]string{}
-	for field, names := range fields {
-		for _, name := range names {
-			decidedBy[name] = field
-		}
-	}
-	return decidedBy
 }
 
-// rule describes the valid values of a variable.
-type rule struct {
-	valid *regexp.Regexp
-	want  string
-}
-
+// The variables that the start script of replicas parses as numbers (workload/persia/settings.py). It exits
+// at any other value.
 var (
+	secondsVariable = regexp.MustCompile(`^PERSIA_(BACKOFF|BEAT|END|HANG|LOOK|LOST|NATS|STOP|STUCK)_SECONDS$`)
+	countVariable   = regexp.MustCompile(`^PERSIA_(CKPT_KEEP|ATTEMPTS)$`)
+
 	seconds     = regexp.MustCompile(`^\d+(\.\d+)?$`)
 	wholeNumber = regexp.MustCompile(`^0*[1-9]\d*$`)
-	duration    = rule{seconds, "a number of seconds without a unit, like 60; remove it for the default"}
 )
-
-// readEnv are the variables that the start script of replicas parses as numbers
-// (workload/persia/settings.py). It exits at any other value.
-var readEnv = map[string]rule{
-	"PERSIA_STUCK_SECONDS": {seconds, "a number of seconds, like 7200 for two hours, or 0 for no limit"},
-	"PERSIA_CKPT_KEEP":     {wholeNumber, "a whole number of checkpoints, at least 1; remove it for 2"},
-	"PERSIA_ATTEMPTS":      {wholeNumber, "a whole number of attempts, at least 1; remove it for 5"},
-
-	"PERSIA_BACKOFF_SECONDS": duration,
-	"PERSIA_BEAT_SECONDS":    duration,
-	"PERSIA_END_SECONDS":     duration,
-	"PERSIA_HANG_SECONDS":    duration,
-	"PERSIA_LOOK_SECONDS":    duration,
-	"PERSIA_LOST_SECONDS":    duration,
-	"PERSIA_NATS_SECONDS":    duration,
-	"PERSIA_STOP_SECONDS":    duration,
-}
 
 // checkEnv checks the variables of a job or of a role.
 func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 	checkEnvVars(p, path, env)
 	for i, e := range env {
-		if field, ok := computedEnv[e.Name]; ok {
-			p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
+		for field, names := range computedEnv {
+			if slices.Contains(names, e.Name) {
+				p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
+			}
 		}
-		// Kubernetes expands references to other variables in the pod.
-		if rule, ok := readEnv[e.Name]; ok && e.ValueFrom == nil && !strings.Contains(e.Value, "$(") && !rule.valid.MatchString(e.Value) {
-			p.Invalid(path.Index(i).Child("value"), e.Value, "must be %s", rule.want)
+		switch at := path.Index(i).Child("value"); {
+		case e.ValueFrom != nil || strings.Contains(e.Value, "$("): // Kubernetes fills it in
+		case secondsVariable.MatchString(e.Name) && !seconds.MatchString(e.Value):
+			p.Invalid(at, e.Value, "must be a number of seconds without a unit, like 60; remove it for the default")
+		case countVariable.MatchString(e.Name) && !wholeNumber.MatchString(e.Value):
+			p.Invalid(at, e.Value, "must be a whole number, at least 1; remove it for the default")
 		}
 	}
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"io/fs"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -14,23 +15,24 @@ import (
 // Fields have the tags of package input, and three more for the reference and for package
 // manifest: form:"quantity" marks strings that are quantities, change says what Google Cloud
 // does when a field of a node pool changes, and beside:"manifest" marks fields that no
-// PersiaJob has.
+// PersiaJob has. Here, key is the key of the stack file, and missing the remedy if a required
+// key is missing.
 type Stack struct {
 	// Project is the ID of the Google Cloud project in which the stack creates everything.
 	// It is empty on an existing cluster.
-	Project string
+	Project string `key:"project"`
 
-	Cluster      Cluster
-	MachineTypes Machines
-	NodePools    []Pool
-	NVIDIADriver NVIDIADriver
-	Storage      []Volume
-	NATS         NATS
-	Images       Images
-	Operator     Operator
-	Queue        Queue
-	Jobs         []Job
-	PEDL         *PEDL
+	Cluster      Cluster      `key:"cluster" missing:"write an object with name, region and zones"`
+	MachineTypes Machines     `key:"machineTypes"`
+	NodePools    []Pool       `key:"nodePools" missing:"write the list of node pools, or [] for none"`
+	NVIDIADriver NVIDIADriver `key:"nvidiaDriver"`
+	Storage      []Volume     `key:"storage"`
+	NATS         NATS         `key:"nats"`
+	Images       Images       `key:"images"`
+	Operator     Operator     `key:"operator"`
+	Queue        Queue        `key:"queue"`
+	Jobs         []Job        `key:"jobs" missing:"write the list of jobs, or [] for none"`
+	PEDL         *PEDL        `key:"pedl"`
 
 	warnings, first []string
 }
@@ -53,32 +55,6 @@ const (
 	ownNetwork = "does not exist, because the stack creates its own network; to use another one, create the cluster yourself, and describe it with persia:cluster.existing"
 )
 
-// key is a key of the stack file.
-type key struct {
-	name string
-	into func(*Stack) any
-	// missing is the remedy if a required key is missing.
-	missing string
-}
-
-var keys = []key{
-	{projectKey, func(s *Stack) any { return &s.Project }, ""},
-	{clusterKey, func(s *Stack) any { return &s.Cluster },
-		"write an object with name, region and zones"},
-	{MachineTypesKey, func(s *Stack) any { return &s.MachineTypes }, ""},
-	{nodePoolsKey, func(s *Stack) any { return &s.NodePools },
-		"write the list of node pools, or [] for none"},
-	{nvidiaDriverKey, func(s *Stack) any { return &s.NVIDIADriver }, ""},
-	{storageKey, func(s *Stack) any { return &s.Storage }, ""},
-	{natsKey, func(s *Stack) any { return &s.NATS }, ""},
-	{imagesKey, func(s *Stack) any { return &s.Images }, ""},
-	{operatorKey, func(s *Stack) any { return &s.Operator }, ""},
-	{queueKey, func(s *Stack) any { return &s.Queue }, ""},
-	{jobsKey, func(s *Stack) any { return &s.Jobs },
-		"write the list of jobs, or [] for none"},
-	{pedlKey, func(s *Stack) any { return &s.PEDL }, ""},
-}
-
 // Namespace is the namespace of the keys, the name of the project in Pulumi.yaml.
 const Namespace = "persia"
 
@@ -97,21 +73,22 @@ const (
 )
 
 // Keys returns the keys of a stack file that [Load] reads, each with its namespace.
-func Keys() []string { return input.Words(keys, func(k key) string { return k.name }) }
+func Keys() []string { return input.Words(keyFields(), keyOf) }
 
 // StackField returns the field of [Stack] that holds the value of a key.
 func StackField(key string) (reflect.StructField, bool) {
-	s := &Stack{}
-	stack := reflect.ValueOf(s).Elem()
-	for _, k := range keys {
-		for i := range stack.NumField() {
-			if k.name == key && k.into(s) == stack.Field(i).Addr().Interface() {
-				return stack.Type().Field(i), true
-			}
-		}
+	fields := keyFields()
+	if i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return keyOf(f) == key }); i >= 0 {
+		return fields[i], true
 	}
 	return reflect.StructField{}, false
 }
+
+func keyFields() []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Stack]()), func(f reflect.StructField) bool { return !f.IsExported() })
+}
+
+func keyOf(f reflect.StructField) string { return Namespace + ":" + f.Tag.Get("key") }
 
 // Load reads a stack, completes it with defaults, and checks it. Get returns the value of a
 // key as Pulumi does: a string as it is, and anything else as JSON. Files is the directory
@@ -133,9 +110,9 @@ func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 // decoded returns the stack as written, with the defaults that depend on nothing else.
 func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
 	s, values := &Stack{}, map[string]any{}
-	for _, k := range keys {
-		if text, ok := given(get, k.name); ok {
-			values[k.name] = input.ParseJSON(text)
+	for _, key := range Keys() {
+		if text, ok := given(get, key); ok {
+			values[key] = input.ParseJSON(text)
 		}
 	}
 	if object, ok := values[pedlKey].(map[string]any); ok && len(object) == 0 {
@@ -145,20 +122,14 @@ func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS
 	jobs, nats := input.ReadManifests(p,
 		input.Located{At: field.NewPath(jobsKey), Value: values[jobsKey]},
 		input.Located{At: field.NewPath(natsKey), Value: values[natsKey]}, files)
-	for _, k := range keys {
-		if values[k.name] == nil && k.missing != "" {
-			p.Missing(field.NewPath(k.name), "%s", k.missing)
+	for _, f := range keyFields() {
+		if missing := f.Tag.Get("missing"); missing != "" && values[keyOf(f)] == nil {
+			p.Missing(field.NewPath(keyOf(f)), "%s", missing)
 		}
 	}
 	values[natsKey], values[jobsKey] = nats, jobs
-	for _, k := range keys {
-		if text, ok := k.into(s).(*string); ok {
-			if written, ok := given(get, k.name); ok {
-				*text = written
-			}
-			continue
-		}
-		input.Decode(p, field.NewPath(k.name), values[k.name], k.into(s))
+	for _, f := range keyFields() {
+		input.Decode(p, field.NewPath(keyOf(f)), values[keyOf(f)], reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Addr().Interface())
 	}
 	for i := range s.Jobs {
 		s.Jobs[i].SetPath(field.NewPath(jobsKey).Index(i))
@@ -267,13 +238,11 @@ type Source interface {
 func CheckSecrets(source Source, files fs.FS) error {
 	p := &input.Problems{}
 	written := input.StackFileValues(files, source.Project(), source.Stack())
-	for _, k := range keys {
-		text, ok := given(source.GetConfig, k.name)
-		if !ok {
-			continue
+	for _, f := range keyFields() {
+		key := keyOf(f)
+		if text, ok := given(source.GetConfig, key); ok {
+			input.CheckSecrets(p, field.NewPath(key), input.ParseJSON(text), written[key], f.Type, source.IsConfigSecret(key))
 		}
-		path, into := field.NewPath(k.name), reflect.TypeOf(k.into(&Stack{})).Elem()
-		input.CheckSecrets(p, path, input.ParseJSON(text), written[k.name], into, source.IsConfigSecret(k.name))
 	}
 	return p.Err()
 }

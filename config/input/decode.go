@@ -142,15 +142,15 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 func (d decoder) object(path *field.Path, object map[string]any, out reflect.Value) {
 	fields := fieldsOf(out.Type())
 	for name, f := range fields {
-		if at := path.Child(name); f.beside && d.beside.to != "" {
+		if at := path.Child(name); f.Tag.Get("beside") != "" && d.beside.to != "" {
 			d.move(at.String(), d.beside.of(at))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		in, at := object[name], path.Child(name)
 		f, ok := fields[name]
-		if ok && !(f.beside && d.beside.to != "") {
-			d.decode(at, in, out.FieldByIndex(f.index))
+		if ok && !(f.Tag.Get("beside") != "" && d.beside.to != "") {
+			d.decode(at, in, out.FieldByIndex(f.Index))
 			continue
 		}
 		d.locate(at, false)
@@ -283,22 +283,10 @@ func expect[T any](d decoder, path *field.Path, in any, out reflect.Value, want 
 
 // structField is a field of a struct.
 type structField struct {
-	name     string
-	index    []int
+	reflect.StructField
+	name     string // in JSON
+	fallback string // the default, or ""
 	optional bool
-	// positive is true if the user cannot write 0, because it means the default.
-	positive    bool
-	bounded     bool
-	least, most int64
-	form        string
-	// unique names the field whose value no two elements of a list share. It is "true" if the elements
-	// themselves must differ.
-	unique string
-	// fallback is the default, or "".
-	fallback string
-	enum     []string
-	// beside is true if no PersiaJob has the field.
-	beside bool
 }
 
 // known caches fieldsOf.
@@ -318,20 +306,7 @@ func fieldsOf(t reflect.Type) map[string]structField {
 		}
 		fallback := f.Tag.Get("default")
 		optional := strings.Contains(options, "omitempty") || fallback != ""
-		fields[name] = structField{
-			name:     name,
-			index:    f.Index,
-			optional: optional,
-			positive: f.Type.Kind() == reflect.Int && optional && f.Tag.Get("min") != "0",
-			bounded:  f.Tag.Get("min")+f.Tag.Get("max") != "",
-			least:    bound(f.Tag.Get("min"), math.MinInt64),
-			most:     bound(f.Tag.Get("max"), math.MaxInt64),
-			form:     f.Tag.Get("form"),
-			unique:   f.Tag.Get("unique"),
-			fallback: fallback,
-			enum:     split(f.Tag.Get("enum")),
-			beside:   f.Tag.Get("beside") != "",
-		}
+		fields[name] = structField{f, name, fallback, optional}
 	}
 	known.Store(t, fields)
 	return fields
@@ -373,7 +348,7 @@ func fillIn(out reflect.Value) {
 		return
 	}
 	for _, f := range fieldsOf(out.Type()) {
-		switch value := out.FieldByIndex(f.index); {
+		switch value := out.FieldByIndex(f.Index); {
 		case f.fallback == "":
 			fillIn(value)
 		case value.IsZero():
@@ -413,12 +388,12 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 		for i := range value.Len() {
 			d.check(path.Index(i), value.Index(i), f)
 		}
-		if f != nil && f.unique != "" {
-			d.unique(path, value, f.unique)
+		if f != nil && f.Tag.Get("unique") != "" {
+			d.unique(path, value, f.Tag.Get("unique"))
 		}
 	case reflect.Map:
 		if texts, ok := value.Interface().(map[string]string); ok && f != nil {
-			switch f.form {
+			switch f.Tag.Get("form") {
 			case "labels":
 				Labels(d.Problems, path, texts)
 			case "annotations":
@@ -431,38 +406,41 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 		}
 	case reflect.Struct:
 		for name, f := range fieldsOf(value.Type()) {
-			d.check(path.Child(name), value.FieldByIndex(f.index), &f)
+			d.check(path.Child(name), value.FieldByIndex(f.Index), &f)
 		}
 	case reflect.String:
 		switch secret, isSecret := value.Interface().(Secret); {
 		case f == nil || f.optional && value.String() == "":
 		case isSecret:
 			Password(d.Problems, path, secret)
-		case f.enum != nil:
-			OneOf(d.Problems, path, value.String(), f.enum...)
+		case f.Tag.Get("enum") != "":
+			OneOf(d.Problems, path, value.String(), split(f.Tag.Get("enum"))...)
 		default:
-			Form(d.Problems, path, f.form, value.String())
+			Form(d.Problems, path, f.Tag.Get("form"), value.String())
 		}
 	case reflect.Int:
-		if n := value.Int(); f != nil && (f.bounded && (n != 0 || !f.optional) || f.positive && n == 0 && d.Given(path)) {
-			d.bounds(path, n, *f)
+		if f != nil {
+			d.bounds(path, value.Int(), *f)
 		}
 	}
 }
 
 // bounds reports a number outside of its bounds, which are at least 1 if 0 means the default.
 func (d decoder) bounds(path *field.Path, n int64, f structField) {
-	least, remedy := f.least, ""
-	if f.positive {
-		least = max(least, 1)
-	}
+	least, most, remedy := bound(f.Tag.Get("min"), math.MinInt64), bound(f.Tag.Get("max"), math.MaxInt64), ""
 	if f.optional {
 		remedy = "; omit it for the default"
+		if n == 0 && !d.Given(path) {
+			return
+		}
+		if f.Type.Kind() == reflect.Int && f.Tag.Get("min") != "0" {
+			least = max(least, 1)
+		}
 	}
 	if n < least {
 		d.Invalid(path, n, "must be at least %d%s", least, remedy)
-	} else if n > f.most {
-		d.Invalid(path, n, "must be at most %d%s", f.most, remedy)
+	} else if n > most {
+		d.Invalid(path, n, "must be at most %d%s", most, remedy)
 	}
 }
 
@@ -473,7 +451,7 @@ func (d decoder) unique(path *field.Path, list reflect.Value, name string) {
 		if element := list.Index(i); name == "true" {
 			values[i] = element.String()
 		} else {
-			values[i] = element.FieldByIndex(fieldsOf(element.Type())[name].index).String()
+			values[i] = element.FieldByIndex(fieldsOf(element.Type())[name].Index).String()
 		}
 	}
 	Unique(d.Problems, path, strings.TrimPrefix(name, "true"), values)

@@ -42,7 +42,7 @@ func secretFields(t reflect.Type) [][]string {
 	}
 	var found [][]string
 	for name, f := range fieldsOf(t) {
-		for _, inner := range secretFields(t.FieldByIndex(f.index).Type) {
+		for _, inner := range secretFields(t.FieldByIndex(f.Index).Type) {
 			found = append(found, append([]string{name}, inner...))
 		}
 	}
@@ -98,20 +98,19 @@ func valueAt(value any, names []string) any {
 }
 
 // encrypted returns the paths of the encrypted strings in a value of a stack file.
-func encrypted(path *field.Path, value any) []*field.Path {
+func encrypted(key *field.Path, value any) []*field.Path {
 	var found []*field.Path
-	switch value := value.(type) {
-	case map[string]any:
-		if _, secure := value["secure"]; secure && len(value) == 1 {
-			return []*field.Path{path}
+	opens(value, nil, func(path []any, _ string) string {
+		at := key
+		for _, element := range path {
+			if name, ok := element.(string); ok {
+				at = at.Child(name)
+			} else {
+				at = at.Index(element.(int))
+			}
 		}
-		for name, inner := range value {
-			found = append(found, encrypted(path.Child(name), inner)...)
-		}
-	case []any:
-		for i, inner := range value {
-			found = append(found, encrypted(path.Index(i), inner)...)
-		}
-	}
+		found = append(found, at)
+		return ""
+	})
 	return found
 }
