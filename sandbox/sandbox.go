@@ -68,7 +68,7 @@ type Sandbox struct {
 // New returns the sandbox of a stack, whether or not it runs.
 func New(options Options) (*Sandbox, error) {
 	options.Stacks = cmp.Or(options.Stacks, options.Project)
-	for _, path := range []*string{&options.Project, &options.Stacks, &options.Dir, &options.Executable} {
+	for _, path := range []*string{&options.Project, &options.Stacks, &options.Dir, (*string)(&options.Tools), &options.Executable} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return nil, err

@@ -50,7 +50,7 @@ func Build(ctx context.Context, args Args) error {
 
 func (a Args) build(ctx context.Context) error {
 	// Images contain no relative paths, so that the working directory does not matter.
-	for _, path := range []*string{&a.Dir, &a.Repository} {
+	for _, path := range []*string{&a.Dir, &a.Repository, (*string)(&a.Tools)} {
 		absolute, err := filepath.Abs(*path)
 		if err != nil {
 			return err

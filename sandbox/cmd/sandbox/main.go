@@ -27,7 +27,7 @@ func main() {
 	defer stop()
 	ctx, stop := signal.NotifyContext(terminated, os.Interrupt)
 	defer stop()
-	if err := command(&flags{terminated: terminated.Done()}).ExecuteContext(ctx); err != nil {
+	if err := command(terminated.Done()).ExecuteContext(ctx); err != nil {
 		if err != errInEvents {
 			fmt.Fprintf(os.Stderr, "sandbox: %v\n", err)
 		}
@@ -37,44 +37,44 @@ func main() {
 
 // flags has the values of the flags, and how this process is asked to end.
 type flags struct {
-	repository, stacks, dir, toolchain, archive, stack string
-	real                                               sandbox.RealNode
-	terminated                                         <-chan struct{}
-	// json has the engine's events on standard output, and what is for people on standard error.
-	json bool
-	// watch shows the status again and again.
-	watch bool
+	sandbox.Options
+	archive string
 }
 
-func command(flags *flags) *cobra.Command {
+func command(terminated <-chan struct{}) *cobra.Command {
+	flags := &flags{Options: sandbox.Options{Out: os.Stdout, Terminated: terminated}}
 	root := &cobra.Command{
-		Use:           "sandbox",
-		Short:         "Bring stacks up on this machine, with no cloud account",
-		SilenceUsage:  true,
-		SilenceErrors: true,
+		Use:               "sandbox",
+		Short:             "Bring stacks up on this machine, with no cloud account",
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		PersistentPreRunE: func(*cobra.Command, []string) error { return flags.complete() },
 	}
 	persistent := root.PersistentFlags()
-	persistent.StringVar(&flags.repository, "repository", ".", "folder of Pulumi.yaml")
-	persistent.StringVar(&flags.stacks, "stacks", "", "folder of the stack files, and of the files that they name (default REPOSITORY)")
-	persistent.StringVar(&flags.dir, "dir", ".sandbox", "folder that the sandbox writes to")
-	persistent.StringVar(&flags.toolchain, "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
+	persistent.StringVar(&flags.Project, "repository", ".", "folder of Pulumi.yaml")
+	persistent.StringVar(&flags.Stacks, "stacks", "", "folder of the stack files, and of the files that they name (default REPOSITORY)")
+	persistent.StringVar(&flags.Dir, "dir", ".sandbox", "folder that the sandbox writes to")
+	persistent.StringVar((*string)(&flags.Tools), "toolchain", "", "folder of the compiled programs, called bin (default DIR/bin)")
 	persistent.StringVar(&flags.archive, "archive", "", "file or URL of an archive with compiled programs")
-	persistent.StringVar(&flags.stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
-	preview := run("preview", "Show what up would change", flags.preview)
-	preview.Flags().BoolVar(&flags.json, "json", false, "print the engine's events, one JSON object a line")
-	state := run("status", "Show the state of a stack", flags.status)
-	state.Flags().BoolVar(&flags.watch, "watch", false, "show it every five seconds")
+	persistent.StringVar(&flags.Stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
-		run("up", "Bring a stack up, or up to date", flags.up), preview, trainCommand(flags), archiveCommand(flags), machineCommand(),
-		background("agent", "Run real programs for the pods that need one", sandbox.RunAgent),
-		background("node", "Run a machine for the Node object of a real node", sandbox.RunNode),
+		run("up", "Bring a stack up, or up to date", flags.up),
 		run("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		run("down", "Delete a stack and stop everything that up started", flags.down),
-		state,
 		run("kubeconfig", "Print the path of a stack's kubeconfig", flags.kubeconfig),
 		run("toolchain", "Compile the programs that the sandbox runs", flags.buildToolchain),
+		previewCommand(flags), trainCommand(flags), statusCommand(flags), archiveCommand(flags), machineCommand(),
+		background("agent", "Run real programs for the pods that need one", sandbox.RunAgent),
+		background("node", "Run a machine for the Node object of a real node", sandbox.RunNode),
 	)
 	return root
+}
+
+// complete sets what no flag sets.
+func (f *flags) complete() (err error) {
+	f.Tools = cmp.Or(f.Tools, toolchain.Tools(filepath.Join(f.Dir, "bin")))
+	f.Executable, err = os.Executable()
+	return err
 }
 
 // run makes a command without arguments.
@@ -107,22 +107,27 @@ func (f *flags) up(ctx context.Context) error {
 	return nil
 }
 
-func (f *flags) preview(ctx context.Context) error {
-	s, err := f.open(ctx)
-	if err != nil {
-		return err
-	}
-	if !f.json {
-		_, err = s.Preview(ctx)
-		return err
-	}
-	stream, printed := make(chan events.EngineEvent), make(chan error, 1)
-	go func() { printed <- printEvents(stream) }()
-	err = s.PreviewEvents(ctx, stream)
-	if saysWhy := <-printed; saysWhy != nil {
-		return saysWhy
-	}
-	return err
+func previewCommand(f *flags) *cobra.Command {
+	asEvents := false
+	preview := run("preview", "Show what up would change", func(ctx context.Context) error {
+		if asEvents {
+			f.Out = os.Stderr
+		}
+		s, err := f.open(ctx)
+		if err != nil {
+			return err
+		}
+		if !asEvents {
+			_, err = s.Preview(ctx)
+			return err
+		}
+		stream, printed := make(chan events.EngineEvent), make(chan error, 1)
+		go func() { printed <- printEvents(stream) }()
+		err = s.PreviewEvents(ctx, stream)
+		return cmp.Or(<-printed, err)
+	})
+	preview.Flags().BoolVar(&asEvents, "json", false, "print the engine's events, one JSON object a line")
+	return preview
 }
 
 // errInEvents ends a command that has printed why as an event.
@@ -157,25 +162,30 @@ func (f *flags) down(ctx context.Context) error {
 	if err := s.Down(ctx); err != nil {
 		return err
 	}
-	fmt.Printf("\n%s is down: all of its processes have stopped, and its folder is removed\n", f.stack)
+	fmt.Printf("\n%s is down: all of its processes have stopped, and its folder is removed\n", f.Stack)
 	return nil
 }
 
-func (f *flags) status(ctx context.Context) error {
-	s, err := f.find()
-	if err != nil {
-		return err
-	}
-	show := func(out io.Writer) error { return s.Status(ctx, out) }
-	if f.watch {
-		status.Watch(ctx, os.Stdout, show)
-		return nil
-	}
-	return show(os.Stdout)
+func statusCommand(f *flags) *cobra.Command {
+	watch := false
+	state := run("status", "Show the state of a stack", func(ctx context.Context) error {
+		s, err := sandbox.New(f.Options)
+		if err != nil {
+			return err
+		}
+		show := func(out io.Writer) error { return s.Status(ctx, out) }
+		if watch {
+			status.Watch(ctx, os.Stdout, show)
+			return nil
+		}
+		return show(os.Stdout)
+	})
+	state.Flags().BoolVar(&watch, "watch", false, "show it every five seconds")
+	return state
 }
 
 func (f *flags) kubeconfig(context.Context) error {
-	s, err := f.find()
+	s, err := sandbox.New(f.Options)
 	if err != nil {
 		return err
 	}
@@ -189,7 +199,7 @@ func (f *flags) kubeconfig(context.Context) error {
 func archiveCommand(flags *flags) *cobra.Command {
 	var output string
 	archive := run("archive", "Compile the programs that the sandbox runs into an archive, and record its checksums", func(ctx context.Context) error {
-		return toolchain.WriteArchive(ctx, flags.modules(), filepath.Join(flags.dir, "archived"), output, os.Stdout)
+		return toolchain.WriteArchive(ctx, flags.modules(), filepath.Join(flags.Dir, "archived"), output, os.Stdout)
 	})
 	archive.Flags().StringVar(&output, "output", filepath.Join("dist", "persia-toolchain.tar.gz"), "file of the archive")
 	return archive
@@ -212,7 +222,7 @@ func machineCommand() *cobra.Command {
 
 // openValid is [flags.open] for a stack whose file is valid, which it says before anything is compiled.
 func (f *flags) openValid(ctx context.Context) (*sandbox.Sandbox, error) {
-	s, err := f.find()
+	s, err := sandbox.New(f.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +234,7 @@ func (f *flags) openValid(ctx context.Context) (*sandbox.Sandbox, error) {
 
 // open returns the stack's sandbox with its toolchain built.
 func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
-	s, err := f.find()
+	s, err := sandbox.New(f.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -247,46 +257,9 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	return s, f.build(ctx, more...)
 }
 
-// find returns the stack's sandbox.
-func (f *flags) find() (*sandbox.Sandbox, error) {
-	executable, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	tools, err := f.tools()
-	if err != nil {
-		return nil, err
-	}
-	return sandbox.New(sandbox.Options{
-		Project:    f.repository,
-		Stacks:     f.stacks,
-		Stack:      f.stack,
-		Dir:        f.dir,
-		Tools:      tools,
-		Executable: executable,
-		Real:       f.real,
-		Out:        f.out(),
-
-		Terminated: f.terminated,
-	})
-}
-
-// out is for people: it has progress.
-func (f *flags) out() *os.File {
-	if f.json {
-		return os.Stderr
-	}
-	return os.Stdout
-}
-
-func (f *flags) tools() (toolchain.Tools, error) {
-	bin, err := filepath.Abs(f.bin())
-	return toolchain.Tools(bin), err
-}
-
 func (f *flags) buildToolchain(ctx context.Context) error {
 	if f.archive != "" {
-		if err := toolchain.Take(ctx, f.archive, f.modules(), f.bin(), f.out()); err != nil {
+		if err := toolchain.Take(ctx, f.archive, f.modules(), string(f.Tools), f.Out); err != nil {
 			return err
 		}
 	}
@@ -295,17 +268,9 @@ func (f *flags) buildToolchain(ctx context.Context) error {
 
 // build compiles the programs of groups.
 func (f *flags) build(ctx context.Context, groups ...toolchain.Group) error {
-	_, err := toolchain.Build(ctx, f.modules(), f.bin(), f.out(), groups...)
+	_, err := toolchain.Build(ctx, f.modules(), string(f.Tools), f.Out, groups...)
 	return err
 }
 
 // modules returns the folder of the modules that the toolchain is compiled from.
-func (f *flags) modules() string { return filepath.Join(f.repository, "sandbox", "toolchain") }
-
-// bin returns the folder of the compiled programs.
-func (f *flags) bin() string {
-	if f.toolchain != "" {
-		return f.toolchain
-	}
-	return filepath.Join(f.dir, "bin")
-}
+func (f *flags) modules() string { return filepath.Join(f.Project, "sandbox", "toolchain") }

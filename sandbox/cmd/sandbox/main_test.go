@@ -65,7 +65,7 @@ func TestMistake(t *testing.T) {
 	require.NoError(t, err)
 	mistaken := strings.Replace(string(text), "machineType:", "machinetype:", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(stacks, "Pulumi.dev.yaml"), []byte(mistaken), 0o600))
-	up := command(&flags{})
+	up := command(nil)
 	up.SetArgs([]string{"up", "--repository", "../../..", "--stacks", stacks, "--dir", dir})
 	assert.EqualError(t, up.Execute(), "stack configuration: 1 problem\n"+
 		"persia:nodePools[0].machinetype: unknown field; did you mean machineType?")

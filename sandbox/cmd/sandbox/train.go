@@ -19,7 +19,7 @@ import (
 func trainCommand(flags *flags) *cobra.Command {
 	var pool string
 	train := run("train", "Bring a stack up on a real node, and wait until its training jobs are complete", func(ctx context.Context) error {
-		flags.real = sandbox.RealNode{Pool: pool, Images: filepath.Join(flags.dir, "images")}
+		flags.Real = sandbox.RealNode{Pool: pool, Images: filepath.Join(flags.Dir, "images")}
 		return flags.train(ctx)
 	})
 	train.Flags().StringVar(&pool, "real-node", "system", "node pool whose pods run in real containers")
@@ -36,17 +36,13 @@ func (f *flags) train(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	tools, err := f.tools()
-	if err != nil {
-		return err
-	}
 	if s.InstallsJobSet() {
 		if err := f.build(ctx, toolchain.OfJobSetImage); err != nil {
 			return err
 		}
 	}
 	if err := images.Build(ctx, images.Args{
-		Repository: f.repository, Dir: f.real.Images, Tools: tools, JobSet: s.InstallsJobSet(), Progress: os.Stdout,
+		Repository: f.Project, Dir: f.Real.Images, Tools: f.Tools, JobSet: s.InstallsJobSet(), Progress: os.Stdout,
 	}); err != nil {
 		return err
 	}
