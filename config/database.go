@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -133,21 +132,13 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 		input.OnlyFields(p, path, *d, "of an external database", "external")
 		return
 	}
-	d.Image.check(p, path.Child("image"))
+	image := d.Image.Registry + "/" + d.Image.Repository + ":" + d.Image.Tag
+	checkImage(p, path.Child("image"), image, ImagePostgreSQL.Reference())
 	checkResources(p, path.Child("resources"), databaseName, d.Resources)
 	if d.Password == "" {
 		input.Password(p, path.Child("postgresqlPassword"), d.Password)
 	}
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
-}
-
-func (i DatabaseImage) check(p *input.Problems, path *field.Path) {
-	image := i.Registry + "/" + i.Repository
-	if named, err := reference.ParseNormalizedNamed(image); err != nil || !reference.IsNameOnly(named) {
-		p.Invalid(path.Child("repository"), image, "must be an image after its registry and without a tag, like docker.io/bitnamilegacy/postgresql")
-	} else {
-		checkImage(p, path.Child("tag"), image+":"+i.Tag, "docker.io/bitnamilegacy/postgresql:10.23.0-debian-11-r3")
-	}
 }
 
 // ownDirectories are mount paths in the database's pod that the program uses.

@@ -32,7 +32,12 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 		}
 		checkEnv(c.Problems, at.Child("env"), r.Env)
 		c.checkMounts(at, j, r.Mounts, j.Mounts, r.VolumeMounts)
-		c.checkHostPaths(path.Child("volumes"), j, r.Role)
+		pool, _ := c.stack.Pool(r.NodePool)
+		for i, volume := range j.Volumes {
+			if volume.HostPath != nil && r.mountsVolume(volume.Name) {
+				checkWritable(c.Problems, path.Child("volumes").Index(i).Child("hostPath", "path"), volume.HostPath.Path, pool)
+			}
+		}
 	}
 	if gpus := GPUs(j.NNWorker.Resources); gpus > 0 && j.NNWorker.NprocPerNode > gpus {
 		c.Invalid(path.Child("nnWorker", "nprocPerNode"), j.NNWorker.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)

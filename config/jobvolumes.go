@@ -31,7 +31,12 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 			p.Required(at, "write a source, like persistentVolumeClaim: {claimName: data}")
 		}
 		if volume.HostPath != nil {
-			checkHostPath(p, at.Child("hostPath"), *volume.HostPath)
+			directory, at := volume.HostPath.Path, at.Child("hostPath", "path")
+			if !path.IsAbs(directory) || slices.Contains(strings.Split(directory, "/"), "..") {
+				p.Invalid(at, directory, "must be absolute and without ..; write %s", path.Join("/", directory))
+			} else {
+				checkSystemDirectory(p, at, directory)
+			}
 		}
 		if volume.CSI != nil && volume.CSI.Driver == gcp.DriverGCSFuse {
 			p.Invalid(at.Child("csi", "driver"), volume.CSI.Driver, "mounts a bucket only in pods with an annotation, which pods get for a volume with gcsFuse of %s; write the bucket there, and mount that volume", storageKey)
@@ -39,26 +44,18 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 	}
 }
 
-// checkHostPath checks a directory of the nodes. It refuses directories of the node's own
-// software.
-func checkHostPath(p *input.Problems, source *field.Path, host corev1.HostPathVolumeSource) {
-	at, directory := source.Child("path"), host.Path
-	switch system := gcp.SystemDirectory(directory); {
-	case !path.IsAbs(directory) || slices.Contains(strings.Split(directory, "/"), ".."):
-		p.Invalid(at, directory, "must be absolute and without ..; write %s", path.Join("/", directory))
-	case system != "":
+// checkSystemDirectory refuses directories of the node's own software.
+func checkSystemDirectory(p *input.Problems, at *field.Path, directory string) {
+	if system := gcp.SystemDirectory(directory); system != "" {
 		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
 	}
 }
 
-// checkHostPaths checks that the nodes of a role can create the directories that it mounts.
-func (c *jobChecker) checkHostPaths(at *field.Path, j *Job, role *Role) {
-	pool, _ := c.stack.Pool(role.NodePool)
-	for i, volume := range j.Volumes {
-		if host := volume.HostPath; host != nil && role.mountsVolume(volume.Name) && pool.ImageType == gcp.ImageCOS && path.IsAbs(host.Path) && gcp.SystemDirectory(host.Path) == "" && !gcp.WritableOnCOS(host.Path) {
-			c.Invalid(at.Index(i).Child("hostPath", "path"), host.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
-				pool.Name, input.Or(gcp.COSWritable()), gcp.ImageUbuntu)
-		}
+// checkWritable refuses directories that the nodes of a pool cannot create.
+func checkWritable(p *input.Problems, at *field.Path, directory string, pool Pool) {
+	if pool.ImageType == gcp.ImageCOS && path.IsAbs(directory) && gcp.SystemDirectory(directory) == "" && !gcp.WritableOnCOS(directory) {
+		p.Invalid(at, directory, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
+			pool.Name, input.Or(gcp.COSWritable()), gcp.ImageUbuntu)
 	}
 }
 

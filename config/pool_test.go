@@ -61,7 +61,7 @@ func TestPoolRefused(t *testing.T) {
 		{"taint twice", edits{"persia:nodePools[1].taints[1]": edits{"key": "dedicated", "value": "x", "effect": "NoSchedule"}},
 			"persia:nodePools[1].taints[1]", []string{"dedicated:NoSchedule", "taints[0]"}},
 		{"taint of GKE", edits{"persia:nodePools[0].taints": []any{edits{"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}}},
-			"persia:nodePools[0].taints[0].key", []string{"nvidia.com/gpu", "is set by GKE on every GPU pool", "remove the taint"}},
+			"persia:nodePools[0].taints[0].key", []string{"nvidia.com/gpu", "is set where it is needed", "remove the taint"}},
 
 		// NVIDIA driver.
 		{"managed with a number", edits{"persia:nvidiaDriver": edits{"installer": "managed", "version": "550.90.12"}},
@@ -193,9 +193,9 @@ func TestNodePoolsRefused(t *testing.T) {
 
 		// Labels and taints that GKE or the program sets.
 		{"taint of spot by hand", spare(edits{"spot": true, "taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),
-			sparePool + ".taints[0].key", []string{"gke-spot", "every spot pool", "remove the taint"}},
+			sparePool + ".taints[0].key", []string{"gke-spot", "is set where it is needed", "remove the taint"}},
 		{"taint of queued provisioning by hand", spare(queuedPool(edits{"taints": []any{edits{"key": "cloud.google.com/gke-queued", "value": "true", "effect": "NoSchedule"}}})),
-			sparePool + ".taints[0].key", []string{"gke-queued", "by GKE", "remove the taint"}},
+			sparePool + ".taints[0].key", []string{"gke-queued", "is set where it is needed", "remove the taint"}},
 	})
 }
 

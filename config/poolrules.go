@@ -141,15 +141,11 @@ func (s *Stack) checkTaints(p *input.Problems, path *field.Path, pool Pool) {
 		p.Name(at, t.Key, validation.IsQualifiedName)
 		p.InvalidFor(path.Index(i).Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
 		switch {
-		case t.Key == gcp.TaintGPU:
-			// GKE would accept it on a GPU pool: cluster-toolkit declares it itself
+		case t.Key == gcp.TaintGPU || t.Key == gcp.TaintSpot && pool.Spot || t.Key == gcp.TaintQueued && pool.QueuedProvisioning:
+			// GKE would accept nvidia.com/gpu on a GPU pool: cluster-toolkit declares it itself
 			// (modules/compute/gke-node-pool/main.tf, concat(var.taints, local.gpu_taint)). Here the
 			// pools' order has GKE set it.
-			p.Invalid(at, t.Key, "is set by GKE on every GPU pool, and would keep pods off other pools; remove the taint")
-		case t.Key == gcp.TaintSpot && pool.Spot:
-			p.Invalid(at, t.Key, "is set on every spot pool; remove the taint")
-		case t.Key == gcp.TaintQueued && pool.QueuedProvisioning:
-			p.Invalid(at, t.Key, "is set by GKE on pools with queuedProvisioning; remove the taint")
+			p.Invalid(at, t.Key, "is set where it is needed, and would keep pods off other pools; remove the taint")
 		case !s.existing() && t.Key != gcp.TaintSpot && reservedDomain(t.Key) != "":
 			p.Invalid(at, t.Key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(t.Key))
 		}

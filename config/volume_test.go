@@ -64,7 +64,7 @@ func TestStorageRefused(t *testing.T) {
 			volumeB + ".persistentDisk.create.type", []string{"a2-highgpu-8g", "write pd-balanced"}},
 		{"directory on a read-only root", over("hostPath", edits{"path": "/mnt/data"}).And(mountB).And(edits{
 			"persia:nodePools[0].nodes": 1, "persia:jobs[0].nnWorker.replicas": 1, "persia:nvidiaDriver": edits{"installer": "managed"}}),
-			volumeB + ".hostPath.path", []string{"/mnt/data", "pool training", "Container-Optimized OS", "/var/lib/persia"}},
+			volumeB + ".hostPath.path", []string{"/mnt/data", "pool training", "Container-Optimized OS", "/var/lib/data"}},
 	})
 }
 

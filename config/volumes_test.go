@@ -78,7 +78,7 @@ func TestRefused(t *testing.T) {
 		"share twice":             {volumes: "[{name: a, size: 1Ti, filestore: {instance: fs, location: us-central1-a, share: s}}, {name: b, size: 1Ti, filestore: {instance: fs, location: us-central1-a, share: s}}]", want: "modeInstance/us-central1-a/fs/s"},
 		"disk twice":              {volumes: "[{name: a, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}, {name: b, size: 1Ti, persistentDisk: {disk: d, zones: [us-central1-a]}}]", want: "projects/my-project/zones/us-central1-a/disks/d"},
 		"CSI volume twice":        {volumes: "[{name: a, size: 1Ti, csi: {driver: d, volumeHandle: h}}, {name: b, size: 1Ti, csi: {driver: d, volumeHandle: h}}]", want: "d h"},
-		"system directory":        {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node; use your own directory, like /var/lib/persia`},
+		"system directory":        {volumes: over("hostPath: {path: /var/lib/kubelet/a}"), want: `[0].hostPath.path: Invalid value: "/var/lib/kubelet/a": overlaps with /var/lib/kubelet, which belongs to the node; use your own directory, like /var/lib/data`},
 		"all of /var":             {volumes: over("hostPath: {path: /var}"), want: "overlaps with /var/run"},
 		"relative directory":      {volumes: over("hostPath: {path: data}"), want: `"data": must be absolute; write /data`},
 		"NFS server":              {volumes: over("nfs: {server: nfs server, path: /a}"), want: `[0].nfs.server: Invalid value: "nfs server"`},
@@ -162,7 +162,7 @@ func TestUsers(t *testing.T) {
 	}{
 		"directory that the node can make":    {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []Pool{one}}, ""},
 		"directory of Ubuntu":                 {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []Pool{ubuntu}}, ""},
-		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []Pool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/persia`},
+		"directory on a read-only root":       {over("hostPath: {path: /mnt/data}"), volumeUsers{Pools: []Pool{one}}, `[0].hostPath.path: Invalid value: "/mnt/data": cannot be created on the nodes of pool gpu, because the root file system of Container-Optimized OS is read-only; use a directory below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp or /var, like /var/lib/data`},
 		"directory of two nodes":              {over("hostPath: {path: /var/lib/persia}"), volumeUsers{Pools: []Pool{two}}, "is a different directory on each node, but the pods that mount the volume run on up to 2 nodes (pools gpu)"},
 		"disk of one node":                    {over(disk), volumeUsers{Pools: []Pool{one}}, ""},
 		"disk of two nodes":                   {over(disk), volumeUsers{Pools: []Pool{two}}, "[0].accessModes: Invalid value: [\"ReadWriteOnce\"]: allows one node to write, and the roles that mount the volume run on up to 2 nodes (pools gpu); use filestore or gcsFuse"},

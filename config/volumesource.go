@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
-	"path/filepath"
+	"path"
 	"reflect"
 	"strconv"
 	"strings"
@@ -150,24 +150,20 @@ type HostPath struct {
 
 func (h *HostPath) String() string { return "directory " + h.Path + " of the node" }
 
-func (h *HostPath) check(p *input.Problems, path *field.Path, _ *Stack) {
-	if system := gcp.SystemDirectory(h.Path); strings.HasPrefix(h.Path, "/") && h.Path != "/" && filepath.Clean(h.Path) == h.Path && system != "" {
-		p.Invalid(path.Child("path"), h.Path, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/persia", system)
+func (h *HostPath) check(p *input.Problems, at *field.Path, _ *Stack) {
+	if path.IsAbs(h.Path) && path.Clean(h.Path) == h.Path && h.Path != "/" {
+		checkSystemDirectory(p, at.Child("path"), h.Path)
 	}
 }
 
-func (h *HostPath) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
+func (h *HostPath) checkUsers(p *input.Problems, at *field.Path, users volumeUsers) {
 	if users.nodes() > 1 {
-		p.Invalid(path, h.Path, "is a different directory on each node, but the pods that mount the volume run on up to %d nodes (pools %s); use gcsFuse or persistentDisk, or one pool with one node",
+		p.Invalid(at, h.Path, "is a different directory on each node, but the pods that mount the volume run on up to %d nodes (pools %s); use gcsFuse or persistentDisk, or one pool with one node",
 			users.nodes(), strings.Join(users.names(), ", "))
 		return
 	}
 	for _, pool := range users.Pools {
-		if pool.ImageType == gcp.ImageCOS && strings.HasPrefix(h.Path, "/") && !gcp.WritableOnCOS(h.Path) {
-			p.Invalid(path.Child("path"), h.Path, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/persia, or give the pool imageType: UBUNTU_CONTAINERD",
-				pool.Name, input.Or(gcp.COSWritable()))
-			return
-		}
+		checkWritable(p, at.Child("path"), h.Path, pool)
 	}
 }
 

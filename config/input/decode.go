@@ -128,11 +128,19 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 		}
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		if n, ok := expect[json.Number](d, path, in, out, "an integer, without quotes"); ok {
-			d.integer(path, n, out)
+			if i, err := n.Int64(); err != nil || out.OverflowInt(i) {
+				d.wrong(path, n, out, "must be an integer")
+			} else {
+				out.SetInt(i)
+			}
 		}
 	case reflect.Float64:
 		if n, ok := expect[json.Number](d, path, in, out, "a number, without quotes"); ok {
-			d.number(path, n, out)
+			f, err := n.Float64()
+			if err != nil {
+				d.wrong(path, n, out, "must be a number")
+			}
+			out.SetFloat(f)
 		}
 	default:
 		d.wrong(path, in, out, fmt.Sprintf("cannot be decoded to %s", out.Type()))
@@ -213,24 +221,6 @@ func (d decoder) element(path *field.Path, in any, out reflect.Value) {
 		return
 	}
 	d.decode(path, in, out)
-}
-
-func (d decoder) integer(path *field.Path, n json.Number, out reflect.Value) {
-	i, err := n.Int64()
-	if err != nil || out.OverflowInt(i) {
-		d.wrong(path, n, out, "must be an integer")
-		return
-	}
-	out.SetInt(i)
-}
-
-func (d decoder) number(path *field.Path, n json.Number, out reflect.Value) {
-	f, err := n.Float64()
-	if err != nil {
-		d.wrong(path, n, out, "must be a number")
-		return
-	}
-	out.SetFloat(f)
 }
 
 func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {

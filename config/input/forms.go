@@ -38,17 +38,22 @@ var forms = map[string]form{
 	"quantity":  {"write a quantity like 500m", quantity},
 	"bytes":     {"write a quantity like 10Gi", amountOfBytes},
 	"directory": {"write an absolute path, like /checkpoints", directory},
-	"file":      {"write the absolute path of the file in the containers, like /workspace/config.yml", file},
-	"below":     {"write a path", below},
-	"address":   {"write an address like 10.0.0.2", address},
-	"host":      {"write the server's address or name, like 10.0.0.2", host},
 	"region":    {"write a region, like us-central1", region},
-	"location":  {"write the zone or region of the instance, as `gcloud filestore instances list` shows it", location},
-	"project": {"write the id of the Google Cloud project, like my-project-123", matches(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`,
+	"file": {"write the absolute path of the file in the containers, like /workspace/config.yml",
+		must(path.IsAbs, "must be the absolute path of the file in the containers, like /workspace/config.yml")},
+	"below": {"write a path",
+		must(isBelow, "must be a path below the volume's root, without a leading / and without ..")},
+	"address": {"write an address like 10.0.0.2",
+		must(isAddress, "must be an address like 10.0.0.2")},
+	"host": {"write the server's address or name, like 10.0.0.2",
+		must(isHost, "must be an address like 10.0.0.2, or a name like nfs.example.com")},
+	"location": {"write the zone or region of the instance, as `gcloud filestore instances list` shows it",
+		must(isLocation, "must be a zone, like us-central1-a, or a region, like us-central1")},
+	"project": {"write the id of the Google Cloud project, like my-project-123", must(regexp.MustCompile(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`).MatchString,
 		"must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")},
-	"kmsKey": {"write a key", matches(KMSKeyForm.String(),
+	"kmsKey": {"write a key", must(KMSKeyForm.MatchString,
 		"must be a Cloud KMS key without a version, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` lists yours")},
-	"iqn": {"write the name of the target, like iqn.2001-04.com.example:checkpoints", matches(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`, // RFC 3720, 3.2.6.3
+	"iqn": {"write the name of the target, like iqn.2001-04.com.example:checkpoints", must(regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`).MatchString, // RFC 3720, 3.2.6.3
 		"must be the name of a target, like iqn.2001-04.com.example:checkpoints")},
 }
 
@@ -65,16 +70,27 @@ func Form(p *Problems, at *field.Path, name, text string) {
 	}
 }
 
-// matches returns a check that refuses what a regular expression does not match.
-func matches(expression, message string) func(string) []string {
-	form := regexp.MustCompile(expression)
+// must returns a check with a message for all texts that are not valid.
+func must(valid func(string) bool, message string) func(string) []string {
 	return func(text string) []string {
-		if form.MatchString(text) {
+		if valid(text) {
 			return nil
 		}
 		return []string{message}
 	}
 }
+
+func isBelow(text string) bool {
+	return !path.IsAbs(text) && !slices.Contains(strings.Split(text, "/"), "..")
+}
+
+func isAddress(text string) bool { return net.ParseIP(text) != nil }
+
+func isHost(text string) bool {
+	return isAddress(text) || len(validation.IsDNS1123Subdomain(text)) == 0
+}
+
+func isLocation(text string) bool { return IsRegion(text) || zoneForm.MatchString(text) }
 
 func quantity(text string) []string {
 	switch q, err := ParseQuantity(text); {
@@ -124,48 +140,12 @@ func directory(text string) []string {
 	return nil
 }
 
-func file(text string) []string {
-	if path.IsAbs(text) {
-		return nil
-	}
-	return []string{"must be the absolute path of the file in the containers, like " + path.Join("/workspace", text)}
-}
-
-// below checks a path below the root of a volume.
-func below(text string) []string {
-	if path.IsAbs(text) || slices.Contains(strings.Split(text, "/"), "..") {
-		return []string{"must be a path below the volume's root, without a leading / and without .."}
-	}
-	return nil
-}
-
-func address(text string) []string {
-	if net.ParseIP(text) == nil {
-		return []string{"must be an address like 10.0.0.2"}
-	}
-	return nil
-}
-
-func host(text string) []string {
-	if net.ParseIP(text) == nil && len(validation.IsDNS1123Subdomain(text)) > 0 {
-		return []string{"must be an address like 10.0.0.2, or a name like nfs.example.com"}
-	}
-	return nil
-}
-
 func region(text string) []string {
 	switch {
 	case zoneForm.MatchString(text):
 		return []string{"is a zone; write the region, " + gcp.RegionOf(text) + ", and the zone in zones"}
 	case !IsRegion(text):
 		return []string{"must be a region, like us-central1"}
-	}
-	return nil
-}
-
-func location(text string) []string {
-	if !IsRegion(text) && !zoneForm.MatchString(text) {
-		return []string{"must be a zone, like us-central1-a, or a region, like us-central1"}
 	}
 	return nil
 }
