@@ -1,47 +1,79 @@
 package kube
 
 import (
+	"cmp"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Objects registers the objects of a component. After an error it registers nothing more, so that a
-// caller looks at the error once, at the end.
+// Registrar registers the components of a stack in a cluster. After an error it registers nothing more,
+// so that a program looks at the error once, at the end.
+type Registrar struct {
+	Context *pulumi.Context
+	// Planned are the objects of the stack.
+	Planned []runtime.Object
+
+	opts []pulumi.ResourceOption
+	err  error
+}
+
+// NewRegistrar returns a registrar of components with some options.
+func NewRegistrar(ctx *pulumi.Context, opts ...pulumi.ResourceOption) *Registrar {
+	return &Registrar{Context: ctx, opts: opts}
+}
+
+// Fail keeps an error, unless it is nil or not the first one.
+func (r *Registrar) Fail(err error) { r.err = cmp.Or(r.err, err) }
+
+// Err returns the first error.
+func (r *Registrar) Err() error { return r.err }
+
+// Objects registers the objects of a component.
 type Objects struct {
-	ctx       *pulumi.Context
-	component pulumi.ComponentResource
-	err       error
+	*Registrar
+	component struct{ pulumi.ResourceState }
 }
 
-// NewComponent registers a component, and returns what registers its objects.
-func NewComponent(ctx *pulumi.Context, typeToken, name string, component pulumi.ComponentResource, opts ...pulumi.ResourceOption) *Objects {
-	return &Objects{ctx, component, ctx.RegisterComponentResource(typeToken, name, component, opts...)}
+// Component registers a component, and returns what registers its objects.
+func (r *Registrar) Component(typeToken, name string) *Objects {
+	objects := &Objects{Registrar: r}
+	if r.err == nil {
+		r.Fail(r.Context.RegisterComponentResource(typeToken, name, &objects.component, r.opts...))
+	}
+	if r.err == nil {
+		r.Fail(r.Context.RegisterResourceOutputs(&objects.component, pulumi.Map{}))
+	}
+	return objects
 }
 
-// Add registers an object after needs, as [Register] does.
+// Parent has a resource belong to the component.
+func (o *Objects) Parent() pulumi.ResourceOrInvokeOption { return pulumi.Parent(&o.component) }
+
+// Child returns the options of a resource of the component, which inherits nothing from the component's
+// own options and depends on needs. Pulumi makes a component wait for its dependencies, but not the
+// component's children.
+func (o *Objects) Child(needs []pulumi.CustomResource) pulumi.ResourceOption {
+	return pulumi.Composite(o.Parent(), After(needs))
+}
+
+// Add registers an object after needs, under the type token of its kind in the Pulumi Kubernetes SDK.
 func (o *Objects) Add(name string, object runtime.Object, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) *Object {
 	return o.AddWith(name, object, nil, needs, opts...)
 }
 
 // AddWith is [Objects.Add] for an object with fields that are not known yet.
 func (o *Objects) AddWith(name string, object runtime.Object, later Later, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) *Object {
+	o.Planned = append(o.Planned, object)
 	if o.err == nil {
-		var registered *Object
-		registered, o.err = RegisterWith(o.ctx, name, object, later, append(opts, Child(o.component, needs))...)
-		if o.err == nil {
+		registered, err := register(o.Context, name, object, later, append(opts, o.Child(needs))...)
+		if err == nil {
 			return registered
 		}
+		o.Fail(err)
 	}
 	none := pulumi.Map{}.ToMapOutput()
 	return &Object{Metadata: none, Spec: none, Status: none}
-}
-
-// End ends the component, and returns the first error of its objects.
-func (o *Objects) End() error {
-	if o.err != nil {
-		return o.err
-	}
-	return o.ctx.RegisterResourceOutputs(o.component, pulumi.Map{})
 }
 
 // Needs returns resources as a list.

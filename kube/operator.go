@@ -41,22 +41,6 @@ type OperatorArgs struct {
 	Placement Placement
 }
 
-// Operator is an operator and the kinds that it serves.
-type Operator struct {
-	pulumi.ResourceState
-
-	// Objects are ready when the operator serves its kinds and its webhooks.
-	Objects []pulumi.CustomResource
-}
-
-// NewOperator registers an operator as a component of a type. The operator comes after needs.
-func NewOperator(ctx *pulumi.Context, typeToken, name string, args OperatorArgs, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Operator, error) {
-	component := &Operator{}
-	objects := NewComponent(ctx, typeToken, name, component, opts...)
-	component.Objects = Needs(objects.AddOperator(name, args, needs))
-	return component, objects.End()
-}
-
 // Named is an object and the name of its resource in Pulumi.
 type Named struct {
 	Resource string
@@ -70,8 +54,8 @@ type Kind struct {
 	Definition *extensionsv1.CustomResourceDefinition
 }
 
-// AddOperator registers an operator after needs. It returns the resource that is ready last: the
-// Deployment, or the Service of the webhooks.
+// AddOperator registers an operator after needs. It returns the resource that is ready last, when the
+// operator serves its kinds and its webhooks: the Deployment, or the Service of the webhooks.
 func (o *Objects) AddOperator(name string, operator OperatorArgs, needs []pulumi.CustomResource) pulumi.CustomResource {
 	namespace := o.Add(name, &corev1.Namespace{ObjectMeta: Meta("", operator.Namespace, operator.PodSecurity)}, needs)
 	inNamespace := append(Needs(namespace), needs...)

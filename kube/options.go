@@ -8,13 +8,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 )
 
-// Child returns the options of a component's children. They inherit nothing from the
-// component's own options, and each of them depends on needs. Pulumi makes a component
-// wait for its dependencies, but not the component's children.
-func Child(component pulumi.Resource, needs []pulumi.CustomResource) pulumi.ResourceOption {
-	return pulumi.Composite(pulumi.Parent(component), After(needs))
-}
-
 // After makes a resource depend on needs: it is created after them and deleted before
 // them. needs contains no components: a resource that depends on a component waits only
 // for the children that Pulumi has registered by then, in the background.

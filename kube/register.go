@@ -50,15 +50,8 @@ func init() {
 	utilruntime.Must(schedulingv1.AddToScheme(kinds))
 }
 
-// Register registers object under the type token of its kind in the Pulumi Kubernetes
-// SDK.
-func Register(ctx *pulumi.Context, name string, object runtime.Object, opts ...pulumi.ResourceOption) (*Object, error) {
-	return RegisterWith(ctx, name, object, nil, opts...)
-}
-
-// RegisterWith is [Register] for an object with fields that are not known yet. Its
-// errors name the kind and the resource, so callers return them unchanged.
-func RegisterWith(ctx *pulumi.Context, name string, object runtime.Object, later Later, opts ...pulumi.ResourceOption) (*Object, error) {
+// register registers an object. Its errors name the kind and the resource.
+func register(ctx *pulumi.Context, name string, object runtime.Object, later Later, opts ...pulumi.ResourceOption) (*Object, error) {
 	gvk, err := kindOf(object)
 	if err != nil {
 		return nil, fmt.Errorf("register %s: %w", name, err)

@@ -18,8 +18,9 @@ import (
 func registerIn(t *testing.T, r *testkit.Recorder, object runtime.Object) error {
 	t.Helper()
 	return pulumi.RunErr(func(ctx *pulumi.Context) error {
-		_, err := Register(ctx, "example", object)
-		return err
+		r := NewRegistrar(ctx)
+		r.Component("persia:test:Component", "example").Add("example", object, nil)
+		return r.Err()
 	}, pulumi.WithMocks("project", "stack", r))
 }
 
@@ -35,13 +36,13 @@ func TestRegisterCustom(t *testing.T) {
 		ObjectMeta: Meta("things", "a", nil),
 		Spec:       spec{Size: 3},
 	}))
-	require.Len(t, r.Resources, 1)
-	assert.Equal(t, "kubernetes:example.com/v1alpha2:Thing", r.Resources[0].TypeToken)
+	require.Len(t, r.Resources, 2)
+	assert.Equal(t, "kubernetes:example.com/v1alpha2:Thing", r.Resources[1].TypeToken)
 	assert.Equal(t, map[string]any{
 		"apiVersion": "example.com/v1alpha2", "kind": "Thing",
 		"metadata": map[string]any{"namespace": "things", "name": "a"},
 		"spec":     map[string]any{"size": 3.0},
-	}, r.Resources[0].Inputs.Mappable())
+	}, r.Resources[1].Inputs.Mappable())
 }
 
 // TestRegisterLeavesOutZeroValues checks that no field is registered that Go's types print although it is not set.
@@ -54,7 +55,7 @@ func TestRegisterLeavesOutZeroValues(t *testing.T) {
 			Volumes:    []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}},
 		}}},
 	}))
-	inputs := r.Resources[0].Inputs.Mappable()
+	inputs := r.Resources[1].Inputs.Mappable()
 	assert.NotContains(t, inputs, "status")
 	spec := inputs["spec"].(map[string]any)
 	assert.NotContains(t, spec, "strategy")
@@ -72,7 +73,7 @@ func TestRegisterKeepsSubresources(t *testing.T) {
 			Name: "v1", Subresources: &extensionsv1.CustomResourceSubresources{Status: &extensionsv1.CustomResourceSubresourceStatus{}},
 		}}},
 	}))
-	version := r.Resources[0].Inputs.Mappable()["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	version := r.Resources[1].Inputs.Mappable()["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	assert.Equal(t, map[string]any{"status": map[string]any{}}, version["subresources"])
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 // newPolicies registers the admission policies of the stack's namespaces.
-func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.ResourceOption) (*admission.Policies, error) {
+func (d *deployment) newPolicies() []pulumi.CustomResource {
+	cfg := d.cfg
 	jobs := []string{persia.NamespaceName, nats.Namespace, persia.OperatorNamespace}
 	if cfg.InstallsJobSet() {
 		jobs = append(jobs, queue.JobSetNamespace)
@@ -25,13 +26,13 @@ func newPolicies(ctx *pulumi.Context, cfg *config.Stack, inCluster pulumi.Resour
 		jobs = append(jobs, queue.ProvisionerNamespace)
 	}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
-	return admission.NewPolicies(ctx, "persia", admission.Args{
-		Stack:           before.Of(ctx).String(),
+	return admission.NewPolicies(d.in, "persia", admission.Args{
+		Stack:           before.Of(d.ctx).String(),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
 		ImageNamespaces: jobs,
 		Images:          imagesOf(cfg),
 		ClaimNamespaces: data,
-	}, inCluster)
+	})
 }
 
 // imagesOf returns all images of the stack except PEDL's, in each form in which nodes pull them:

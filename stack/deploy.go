@@ -15,6 +15,7 @@ import (
 	"persia/infra/gke"
 	"persia/infra/gpu"
 	"persia/infra/storage"
+	"persia/kube"
 	"persia/stack/effects"
 	"persia/workload/nats"
 	"persia/workload/persia"
@@ -52,12 +53,13 @@ type deployment struct {
 
 	data    *storedData
 	cluster *gke.Cluster
+	// in registers what is inside the cluster.
+	in *kube.Registrar
+	// volumes are in the order of the stack file, and brokers in the order of the jobs.
 	volumes []*storage.Volume
-	// brokers are in the order of the jobs.
-	brokers []*nats.Cluster
-	jobs    map[string]*persia.Job
-	// pedl is nil in a stack without PEDL.
-	pedl *pedlInstallation
+	brokers []nats.Cluster
+	// pedl is the output that describes PEDL, without secrets. It is nil in a stack without PEDL.
+	pedl pulumi.Map
 }
 
 // read reads the stack file, and the state before this update.
@@ -135,70 +137,51 @@ func (d *deployment) lookUp() error {
 
 // register registers all parts of the stack, each after what it needs.
 func (d *deployment) register() (err error) {
-	ctx, cfg := d.ctx, d.cfg
-	if d.cluster, err = newCluster(ctx, cfg, d.data, d.before); err != nil {
+	cfg := d.cfg
+	if d.cluster, err = newCluster(d.ctx, cfg, d.data, d.before); err != nil {
 		return err
 	}
 	// What follows is inside the cluster, and comes after its nodes.
-	inCluster := pulumi.Composite(pulumi.Provider(d.cluster.Provider), d.data.inGoogle())
-	driver, err := gpu.NewDriver(ctx, "nvidia-driver", cfg.NVIDIADriver, inCluster)
-	if err != nil {
-		return err
-	}
-	priorities, err := queue.NewPriorityClasses(ctx, "persia", inCluster)
-	if err != nil {
-		return err
-	}
-	policies, err := newPolicies(ctx, cfg, inCluster)
-	if err != nil {
-		return err
-	}
-	natsOperator, err := nats.NewOperator(ctx, "nats-operator", nats.OperatorArgs{
+	d.in = kube.NewRegistrar(d.ctx, pulumi.Provider(d.cluster.Provider), d.data.inGoogle())
+	driver := gpu.NewDriver(d.in, "nvidia-driver", cfg.NVIDIADriver)
+	priorities := queue.NewPriorityClasses(d.in, "persia")
+	policies := d.newPolicies()
+	natsOperator := nats.NewOperator(d.in, "nats-operator", nats.OperatorArgs{
 		Images:    cfg.Images,
 		Placement: placement(cfg, cfg.SystemPoolName()),
-	}, inCluster)
-	if err != nil {
-		return err
-	}
-	namespace, err := persia.NewNamespace(ctx, "persia", persia.NamespaceArgs{
+	})
+	namespace := persia.NewNamespace(d.in, "persia", persia.NamespaceArgs{
 		HostPaths:         cfg.MountsHostPaths(),
 		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
-		MonitoringNeeds:   natsOperator.Objects,
-	}, inCluster)
-	if err != nil {
-		return err
-	}
-	if d.volumes, err = newVolumes(ctx, cfg, d.data, namespace.Objects, inCluster); err != nil {
-		return err
-	}
-	closed := slices.Concat(policies.Objects, namespace.Objects)
-	if d.brokers, err = newNATS(ctx, cfg, slices.Concat(priorities.Objects, closed, natsOperator.Objects), inCluster); err != nil {
-		return err
-	}
-	controllers, err := newControllers(ctx, cfg, d.cluster, closed, inCluster)
-	if err != nil {
-		return err
-	}
-	needs := slices.Concat(driver.Objects, priorities.Objects, closed, claims(d.volumes), controllers)
-	if d.jobs, err = newJobs(ctx, cfg, d.cluster, d.brokers, d.volumes, needs, inCluster); err != nil {
-		return err
-	}
-	d.pedl, err = newPEDL(ctx, cfg, d.data, driver.Objects, d.cluster)
-	return err
+		MonitoringNeeds:   natsOperator,
+	})
+	d.newVolumes(namespace)
+	closed := slices.Concat(policies, namespace)
+	d.newNATS(slices.Concat(priorities, closed, natsOperator))
+	controllers := d.newControllers(closed)
+	d.newJobs(slices.Concat(driver, priorities, closed, d.claims(), controllers))
+	d.newPEDL(driver)
+	return d.in.Err()
 }
 
 // newControllers registers what creates the pods of jobs, and the queues.
-func newControllers(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	operator, err := newJobOperator(ctx, cfg, cluster, needs, inCluster)
-	if err != nil {
-		return nil, err
+func (d *deployment) newControllers(needs []pulumi.CustomResource) []pulumi.CustomResource {
+	var controllers []pulumi.CustomResource
+	if d.cfg.UsesOperator() {
+		controllers = persia.NewOperator(d.in, "persia-operator", persia.OperatorArgs{
+			Image:        d.cfg.Operator.Image,
+			Images:       d.cfg.Images,
+			Placement:    placement(d.cfg, d.cfg.SystemPoolName()),
+			Adopter:      d.cluster.Adopter,
+			JobNamespace: persia.NamespaceName,
+			Needs:        needs,
+		})
 	}
-	jobSet, err := newJobSet(ctx, cfg, needs, inCluster)
-	if err != nil {
-		return nil, err
+	if d.cfg.InstallsJobSet() {
+		jobSet := queue.InstallJobSet(d.in, "jobset", controllerArgs(d.cfg, needs))
+		controllers, needs = slices.Concat(controllers, jobSet), slices.Concat(needs, jobSet)
 	}
-	queues, err := newQueues(ctx, cfg, slices.Concat(needs, jobSet), inCluster)
-	return slices.Concat(operator, jobSet, queues), err
+	return slices.Concat(controllers, d.newQueues(needs))
 }
 
 // report says what the update does to what runs, and exports the outputs.

@@ -5,35 +5,30 @@ import (
 
 	"persia/config"
 	"persia/infra/before"
-	"persia/infra/gke"
 	"persia/infra/iam"
-	"persia/infra/storage"
+	"persia/kube"
 	"persia/workload/persia"
 )
 
 // grantBuckets lets a job's pods reach the buckets that it mounts. A grant belongs to the job and
 // to the bucket, and to no volume, so that it lasts as long as both.
-func grantBuckets(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, job *config.Job, volumes []*storage.Volume, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+func (d *deployment) grantBuckets(job *config.Job) []pulumi.CustomResource {
 	var mounted []iam.Bucket
-	for i, v := range cfg.Storage {
-		if volumes[i].Bucket != nil && job.MountsVolume(v.Name) {
-			mounted = append(mounted, iam.Bucket{Name: v.GCSFuse.Bucket, ID: volumes[i].Bucket})
+	for i, v := range d.cfg.Storage {
+		if bucket := d.volumes[i].Bucket; bucket != nil && job.MountsVolume(v.Name) {
+			mounted = append(mounted, iam.Bucket{Name: v.GCSFuse.Bucket, ID: bucket})
 		}
 	}
 	if len(mounted) == 0 {
-		return nil, nil
+		return nil
 	}
-	granted, err := iam.NewBucketGrants(ctx, job.Name, iam.BucketGrantsArgs{
-		Project:        cfg.Project,
+	return iam.NewBucketGrants(d.in, job.Name, iam.BucketGrantsArgs{
+		Project:        d.cfg.Project,
 		Buckets:        mounted,
 		Namespace:      persia.NamespaceName,
-		ServiceAccount: before.Of(ctx).ServiceAccount(job.Name),
-		Needs:          []pulumi.CustomResource{cluster.ControlPlane},
-	}, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	return granted.Grants, nil
+		ServiceAccount: before.Of(d.ctx).ServiceAccount(job.Name),
+		Needs:          kube.Needs(d.cluster.ControlPlane),
+	})
 }
 
 // serviceAccounts returns the Kubernetes service account of each job.

@@ -8,7 +8,6 @@ import (
 
 	"persia/config"
 	"persia/infra/before"
-	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
@@ -18,83 +17,33 @@ import (
 
 // newNATS registers, after needs, the NATS cluster of each job, in the order of the jobs. A stack
 // without jobs has one for other clients.
-func newNATS(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*nats.Cluster, error) {
-	var brokers []*nats.Cluster
-	for _, cluster := range cfg.NATSClusters() {
-		broker, err := nats.NewCluster(ctx, cluster.Name, nats.ClusterArgs{
+func (d *deployment) newNATS(needs []pulumi.CustomResource) {
+	for _, cluster := range d.cfg.NATSClusters() {
+		d.brokers = append(d.brokers, nats.NewCluster(d.in, cluster.Name, nats.ClusterArgs{
 			NATS:              cluster.NATS,
-			Images:            cfg.Images,
-			Placement:         placement(cfg, cluster.NodePool),
+			Images:            d.cfg.Images,
+			Placement:         placement(d.cfg, cluster.NodePool),
 			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
-			ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
+			ManagedPrometheus: hasManagedPrometheus(d.cfg.Cluster),
 			Needs:             needs,
-		}, inCluster)
-		if err != nil {
-			return nil, err
-		}
-		brokers = append(brokers, broker)
+		}))
 	}
-	return brokers, nil
 }
 
-// newJobOperator registers PERSIA's operator, if a job leaves its pods to it.
-func newJobOperator(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	if !cfg.UsesOperator() {
-		return nil, nil
-	}
-	registered, err := persia.NewOperator(ctx, "persia-operator", persia.OperatorArgs{
-		Image:        cfg.Operator.Image,
-		Images:       cfg.Images,
-		Placement:    placement(cfg, cfg.SystemPoolName()),
-		Adopter:      cluster.Adopter,
-		JobNamespace: persia.NamespaceName,
-		Needs:        needs,
-	}, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	return registered.Objects, nil
-}
-
-// newJobSet registers the JobSet controller, if the stack needs it and the cluster lacks it.
-func newJobSet(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	if !cfg.InstallsJobSet() {
-		return nil, nil
-	}
-	registered, err := queue.InstallJobSet(ctx, "jobset", controllerArgs(cfg, needs), inCluster)
-	if err != nil {
-		return nil, err
-	}
-	return registered.Objects, nil
-}
-
-// newJobs registers each job by its engine, and its own NATS, before which the job is deleted. The
-// brokers are in the order of the jobs.
-func newJobs(ctx *pulumi.Context, cfg *config.Stack, cluster *gke.Cluster, brokers []*nats.Cluster, volumes []*storage.Volume, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) (map[string]*persia.Job, error) {
-	jobs := map[string]*persia.Job{}
-	for i, job := range cfg.Jobs {
-		var err error
-		broker := brokers[i].Broker
-		needs := slices.Concat(needs, brokers[i].Objects)
-		switch job.Engine {
-		case config.EngineStatefulSet, config.EngineJobSet:
-			var grants []pulumi.CustomResource
-			if grants, err = grantBuckets(ctx, cfg, cluster, &job, volumes, inCluster); err != nil {
-				return nil, err
-			}
-			args := jobArgs(cfg, job, broker, slices.Concat(needs, grants))
-			args.Stack, args.ServiceAccount = before.Of(ctx).String(), before.Of(ctx).ServiceAccount(job.Name)
-			jobs[job.Name], err = persia.NewJob(ctx, job.Name, args, inCluster)
-		case config.EngineOperator:
+// newJobs registers each job by its engine, and its own NATS, before which the job is deleted.
+func (d *deployment) newJobs(needs []pulumi.CustomResource) {
+	for i, job := range d.cfg.Jobs {
+		broker := d.brokers[i]
+		needs := slices.Concat(needs, broker.Objects)
+		if job.Engine == config.EngineOperator {
 			// Nothing starts its pods again, so they come after all servers.
-			args := jobArgs(cfg, job, broker, slices.Concat(needs, brokers[i].Ready))
-			jobs[job.Name], err = persia.NewOperatedJob(ctx, job.Name, args, inCluster)
+			persia.NewOperatedJob(d.in, job.Name, jobArgs(d.cfg, job, broker.Broker, slices.Concat(needs, broker.Ready)))
+			continue
 		}
-		if err != nil {
-			return nil, err
-		}
+		args := jobArgs(d.cfg, job, broker.Broker, slices.Concat(needs, d.grantBuckets(&job)))
+		args.Stack, args.ServiceAccount = before.Of(d.ctx).String(), before.Of(d.ctx).ServiceAccount(job.Name)
+		persia.NewJob(d.in, job.Name, args)
 	}
-	return jobs, nil
 }
 
 func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {

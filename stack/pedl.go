@@ -9,84 +9,61 @@ import (
 	"persia/config"
 	"persia/infra/gke"
 	"persia/infra/storage"
+	"persia/kube"
 	"persia/workload/pedl"
 )
 
-// pedlInstallation holds the parts of PEDL that its output describes.
-type pedlInstallation struct {
-	config  *config.PEDL
-	volume  *storage.Volume
-	master  *pedl.Master
-	support *pedl.SupportCheck
-	// objects are the workloads and their configuration, for the effects of the update.
-	objects []any
-}
-
-// newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their
-// driver.
-func newPEDL(ctx *pulumi.Context, cfg *config.Stack, data *storedData, driver []pulumi.CustomResource, cluster *gke.Cluster) (*pedlInstallation, error) {
+// newPEDL registers PEDL, if the stack has it, and what runs on GPUs after their driver.
+func (d *deployment) newPEDL(driver []pulumi.CustomResource) {
+	cfg := d.cfg
 	if cfg.PEDL == nil {
-		return nil, nil
-	}
-	installed, inCluster := &pedlInstallation{config: cfg.PEDL}, pulumi.Composite(pulumi.Provider(cluster.Provider), data.inGoogle())
-	var adopter pulumi.ProviderResource
-	if keepsDatabaseClaim(cfg) {
-		adopter = cluster.Adopter
+		return
 	}
 	args := pedl.Args{
 		PEDL:        *cfg.PEDL,
 		Images:      cfg.Images,
 		Placement:   placement(cfg, cfg.PEDL.NodePool),
 		Tolerations: agentTolerations(cfg),
-		Adopter:     adopter,
 	}
-	namespaces, err := pedl.NewNamespaces(ctx, "pedl", args, inCluster)
-	if err != nil {
-		return nil, err
+	if keepsDatabaseClaim(cfg) {
+		args.Adopter = d.cluster.Adopter
 	}
-	masterNeeds, err := installed.newDatabase(ctx, cfg, data, args, namespaces.Objects, inCluster)
-	if err != nil {
-		return nil, err
+	namespaces := pedl.NewNamespaces(d.in, "pedl", args)
+	database, needs := d.newDatabase(args, namespaces)
+	master := pedl.NewMaster(d.in, "pedl-master", args, needs)
+	pedl.NewAgents(d.in, "pedl-agent", args, master.ClusterIP, append(slices.Clip(driver), master.Server))
+	d.pedl = pulumi.Map{
+		"namespace": pulumi.String(pedl.NamespaceName),
+		"master":    pulumi.String(master.URL),
+		"database":  database,
 	}
-	installed.master, err = pedl.NewMaster(ctx, "pedl-master", args, masterNeeds, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	agents, err := pedl.NewAgents(ctx, "pedl-agent", args, installed.master.ClusterIP,
-		append(slices.Clip(driver), installed.master.Server), inCluster)
-	if err != nil {
-		return nil, err
-	}
-	installed.objects = slices.Concat(installed.objects, installed.master.Objects, []any{agents.Object})
 	if check := cfg.PEDL.SupportCheck; check != nil {
-		installed.support, err = pedl.NewSupportCheck(ctx, "test-pedl-support", cfg.Images, placement(cfg, check.NodePool),
-			slices.Concat(namespaces.Objects, driver), inCluster)
+		d.pedl["supportCheck"] = pedl.NewSupportCheck(d.in, "test-pedl-support", cfg.Images, placement(cfg, check.NodePool),
+			slices.Concat(namespaces, driver))
 	}
-	return installed, err
 }
 
-// newDatabase registers the volume and the database, unless the database is elsewhere. It returns
-// the connection for the master.
-func (p *pedlInstallation) newDatabase(ctx *pulumi.Context, cfg *config.Stack, data *storedData, args pedl.Args, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	if cfg.PEDL.Postgres.External != nil {
-		return needs, nil
+// newDatabase registers the volume and the database, unless the database is elsewhere. It returns the
+// output that says where the data is and what becomes of it, and what comes before the master.
+func (d *deployment) newDatabase(args pedl.Args, needs []pulumi.CustomResource) (pulumi.Map, []pulumi.CustomResource) {
+	postgreSQL := args.PEDL.Postgres
+	if external := postgreSQL.External; external != nil {
+		return pulumi.Map{"host": pulumi.String(external.Host), "onDestroy": pulumi.String("kept")}, needs
 	}
-	if volume, ok := cfg.PEDLDatabase(); ok {
-		stored := data.volumeArgs(cfg, volume)
+	output := pulumi.Map{
+		"claim":     pulumi.String(pedl.ClaimName(postgreSQL.Persistence)),
+		"onDestroy": pulumi.String("kept, in the namespace " + pedl.NamespaceName),
+	}
+	if volume, ok := d.cfg.PEDLDatabase(); ok {
+		stored := d.data.volumeArgs(d.cfg, volume)
 		stored.Namespace, stored.Contents, stored.Needs = pedl.NamespaceName, "databases", needs
-		stored.Annotations = cfg.PEDL.Postgres.Persistence.Annotations
-		registered, err := storage.NewVolume(ctx, volume.Name, stored, inCluster)
-		if err != nil {
-			return nil, err
-		}
-		p.volume, needs = registered, []pulumi.CustomResource{registered.Claim}
+		stored.Annotations = postgreSQL.Persistence.Annotations
+		registered := storage.NewVolume(d.in, volume.Name, stored)
+		output, needs = registered.Output, kube.Needs(registered.Claim)
+	} else if !postgreSQL.Persistence.Enabled {
+		output = pulumi.Map{"onDestroy": pulumi.String("lost with its pod")}
 	}
-	database, err := pedl.NewDatabase(ctx, "pedl-postgresql", args, needs, inCluster)
-	if err != nil {
-		return nil, err
-	}
-	p.objects = database.Objects
-	return []pulumi.CustomResource{database.Server}, nil
+	return output, kube.Needs(pedl.NewDatabase(d.in, "pedl-postgresql", args, needs))
 }
 
 // keepsDatabaseClaim reports whether the database of PEDL is on a claim that must not go with its
@@ -109,35 +86,4 @@ func agentTolerations(cfg *config.Stack) []corev1.Toleration {
 		}
 	}
 	return tolerations
-}
-
-// output returns the output that describes PEDL, without secrets.
-func (p *pedlInstallation) output() pulumi.Map {
-	output := pulumi.Map{
-		"namespace": pulumi.String(pedl.NamespaceName),
-		"master":    pulumi.String(p.master.URL),
-		"database":  p.databaseOutput(),
-	}
-	if p.support != nil {
-		output["supportCheck"] = p.support.Result
-	}
-	return output
-}
-
-// databaseOutput says where the data is, and what becomes of it.
-func (p *pedlInstallation) databaseOutput() pulumi.Map {
-	postgreSQL := p.config.Postgres
-	switch {
-	case postgreSQL.External != nil:
-		return pulumi.Map{"host": pulumi.String(postgreSQL.External.Host), "onDestroy": pulumi.String("kept")}
-	case p.volume != nil:
-		return volumeOutput(p.volume)
-	case !postgreSQL.Persistence.Enabled:
-		return pulumi.Map{"onDestroy": pulumi.String("lost with its pod")}
-	default:
-		return pulumi.Map{
-			"claim":     pulumi.String(pedl.ClaimName(postgreSQL.Persistence)),
-			"onDestroy": pulumi.String("kept, in the namespace " + pedl.NamespaceName),
-		}
-	}
 }

@@ -15,30 +15,18 @@ const queuePrefix = "persia"
 
 // newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and the provisioner,
 // which asks for the nodes of queued provisioning. It returns the resources that come before the jobs.
-func newQueues(ctx *pulumi.Context, cfg *config.Stack, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
-	if !cfg.HasQueues() {
-		return nil, nil
+func (d *deployment) newQueues(needs []pulumi.CustomResource) []pulumi.CustomResource {
+	if !d.cfg.HasQueues() {
+		return nil
 	}
-	if cfg.InstallsKueue() {
-		controller, err := queue.InstallKueue(ctx, "kueue", controllerArgs(cfg, needs), inCluster)
-		if err != nil {
-			return nil, err
-		}
-		needs = controller.Objects
+	if d.cfg.InstallsKueue() {
+		needs = queue.InstallKueue(d.in, "kueue", controllerArgs(d.cfg, needs))
 	}
-	queues, err := queue.NewQueues(ctx, "queues", queuesArgs(cfg, needs), inCluster)
-	if err != nil {
-		return nil, err
+	needs = slices.Concat(needs, queue.NewQueues(d.in, "queues", queuesArgs(d.cfg, needs)))
+	if !d.cfg.AsksForNodes() {
+		return needs
 	}
-	needs = slices.Concat(needs, queues.Objects)
-	if !cfg.AsksForNodes() {
-		return needs, nil
-	}
-	asks, err := queue.InstallProvisioner(ctx, "provisioner", controllerArgs(cfg, needs), inCluster)
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(needs, asks.Objects), nil
+	return slices.Concat(needs, queue.InstallProvisioner(d.in, "provisioner", controllerArgs(d.cfg, needs)))
 }
 
 // controllerArgs describes a controller of queues or JobSets, which comes after needs.

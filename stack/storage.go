@@ -102,24 +102,19 @@ func (d *storedData) volumeArgs(cfg *config.Stack, v config.Volume) storage.Args
 	}
 }
 
-func newVolumes(ctx *pulumi.Context, cfg *config.Stack, data *storedData, needs []pulumi.CustomResource, inCluster pulumi.ResourceOption) ([]*storage.Volume, error) {
-	var volumes []*storage.Volume
-	for _, v := range cfg.Storage {
-		args := data.volumeArgs(cfg, v)
+// newVolumes registers the volumes of jobs, after needs.
+func (d *deployment) newVolumes(needs []pulumi.CustomResource) {
+	for _, v := range d.cfg.Storage {
+		args := d.data.volumeArgs(d.cfg, v)
 		args.Namespace, args.Contents, args.Needs = persia.NamespaceName, "checkpoints", needs
-		registered, err := storage.NewVolume(ctx, v.Name, args, inCluster)
-		if err != nil {
-			return nil, err
-		}
-		volumes = append(volumes, registered)
+		d.volumes = append(d.volumes, storage.NewVolume(d.in, v.Name, args))
 	}
-	return volumes, nil
 }
 
-// claims returns the claims of volumes. Pods that mount the volumes come after them.
-func claims(volumes []*storage.Volume) []pulumi.CustomResource {
+// claims returns the claims of the volumes of jobs. Pods that mount the volumes come after them.
+func (d *deployment) claims() []pulumi.CustomResource {
 	var claims []pulumi.CustomResource
-	for _, volume := range volumes {
+	for _, volume := range d.volumes {
 		claims = append(claims, volume.Claim)
 	}
 	return claims

@@ -32,18 +32,11 @@ const (
 	StackAnnotation = "persia.com/stack"
 )
 
-// Policies are in force in the namespaces of a stack.
-type Policies struct {
-	pulumi.ResourceState
-
-	// Objects are the objects that must exist before pods.
-	Objects []pulumi.CustomResource
-}
-
-// NewPolicies registers the policies, each with what puts it into force.
-func NewPolicies(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Policies, error) {
-	component := &Policies{}
-	objects := kube.NewComponent(ctx, "persia:admission:Policies", name, component, opts...)
+// NewPolicies registers the policies, each with what puts it into force. It returns what must exist before
+// pods.
+func NewPolicies(r *kube.Registrar, name string, args Args) []pulumi.CustomResource {
+	var bindings []pulumi.CustomResource
+	objects := r.Component("persia:admission:Policies", name)
 	for _, policy := range []*admissionv1.ValidatingAdmissionPolicy{
 		podsPolicy(name+"-pods", args.Namespaces),
 		imagesPolicy(name+"-images", args.ImageNamespaces, repositories(args.Images)),
@@ -51,9 +44,9 @@ func NewPolicies(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Res
 	} {
 		policy.Annotations = map[string]string{StackAnnotation: args.Stack}
 		registered := objects.Add(policy.Name, policy, nil)
-		component.Objects = append(component.Objects, objects.Add(policy.Name, binding(policy), kube.Needs(registered)))
+		bindings = append(bindings, objects.Add(policy.Name, binding(policy), kube.Needs(registered)))
 	}
-	return component, objects.End()
+	return bindings
 }
 
 // repositories returns the images without tag and digest, in the spelling of the pods: a policy

@@ -14,23 +14,14 @@ import (
 
 const installerName = "nvidia-driver-installer"
 
-// Driver is the NVIDIA driver on the nodes of all GPU pools. With GKE's own
-// installation it has no children.
-type Driver struct {
-	pulumi.ResourceState
-
-	// Objects are the DaemonSet, if there is one.
-	Objects []pulumi.CustomResource
-}
-
-// NewDriver registers the installer DaemonSet, if the driver comes from one.
-func NewDriver(ctx *pulumi.Context, name string, driver config.NVIDIADriver, opts ...pulumi.ResourceOption) (*Driver, error) {
-	component := &Driver{}
-	objects := kube.NewComponent(ctx, "persia:gpu:Driver", name, component, opts...)
-	if driver.Installer != config.InstallerManaged {
-		component.Objects = kube.Needs(objects.Add(name, installer(driver), nil, kube.WorkloadTimeouts()))
+// NewDriver registers what installs the NVIDIA driver on the nodes of all GPU pools: a DaemonSet, or
+// nothing if GKE does.
+func NewDriver(r *kube.Registrar, name string, driver config.NVIDIADriver) []pulumi.CustomResource {
+	objects := r.Component("persia:gpu:Driver", name)
+	if driver.Installer == config.InstallerManaged {
+		return nil
 	}
-	return component, objects.End()
+	return kube.Needs(objects.Add(name, installer(driver), nil, kube.WorkloadTimeouts()))
 }
 
 // installer returns the DaemonSet that loads the driver on each GPU node. Its pods keep running, so

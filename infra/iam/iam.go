@@ -10,8 +10,8 @@ import (
 
 // projectNumber asks the provider of a component for the number of a project. IAM names a project by
 // its number.
-func projectNumber(ctx *pulumi.Context, project string, component pulumi.Resource) (string, error) {
-	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project}, pulumi.Parent(component))
+func projectNumber(ctx *pulumi.Context, project string, component pulumi.InvokeOption) (string, error) {
+	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project}, component)
 	if err != nil {
 		return "", fmt.Errorf("project %s: %w", project, err)
 	}

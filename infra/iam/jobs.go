@@ -31,38 +31,27 @@ type Bucket struct {
 	ID pulumi.StringInput
 }
 
-// BucketGrants are the rights of a job's pods to buckets.
-type BucketGrants struct {
-	pulumi.ResourceState
-
-	// Grants come before the pods.
-	Grants []pulumi.CustomResource
-}
-
 // NewBucketGrants lets the pods of a job read and write the objects of buckets by Workload
 // Identity Federation for GKE, without a key. Each grant names this one principal and leaves the
-// others of the bucket alone.
-func NewBucketGrants(ctx *pulumi.Context, job string, args BucketGrantsArgs, opts ...pulumi.ResourceOption) (*BucketGrants, error) {
-	component := &BucketGrants{}
-	if err := ctx.RegisterComponentResource("persia:iam:Buckets", job, component, opts...); err != nil {
-		return nil, err
-	}
-	number, err := projectNumber(ctx, args.Project, component)
-	if err != nil {
-		return nil, err
+// others of the bucket alone. The grants come before the pods.
+func NewBucketGrants(r *kube.Registrar, job string, args BucketGrantsArgs) []pulumi.CustomResource {
+	var grants []pulumi.CustomResource
+	component := r.Component("persia:iam:Buckets", job)
+	number, err := projectNumber(r.Context, args.Project, component.Parent())
+	r.Fail(err)
+	if r.Err() != nil {
+		return nil
 	}
 	member := fmt.Sprintf("principal://iam.googleapis.com/projects/%s/locations/global/workloadIdentityPools/%s/subject/ns/%s/sa/%s",
 		number, gcp.WorkloadPool(args.Project), args.Namespace, args.ServiceAccount)
 	for _, bucket := range args.Buckets {
-		grant, err := gcs.NewBucketIAMMember(ctx, fmt.Sprintf("gs://%s/%s", bucket.Name, job), &gcs.BucketIAMMemberArgs{
+		grant, err := gcs.NewBucketIAMMember(r.Context, fmt.Sprintf("gs://%s/%s", bucket.Name, job), &gcs.BucketIAMMemberArgs{
 			Bucket: bucket.ID,
 			Role:   pulumi.String(gcp.RoleObjectUser),
 			Member: pulumi.String(member),
-		}, pulumi.Parent(component), kube.After(args.Needs))
-		if err != nil {
-			return nil, err
-		}
-		component.Grants = append(component.Grants, grant)
+		}, component.Child(args.Needs))
+		r.Fail(err)
+		grants = append(grants, grant)
 	}
-	return component, ctx.RegisterResourceOutputs(component, pulumi.Map{})
+	return grants
 }

@@ -99,6 +99,6 @@ func (k *Keys) agent(ctx *pulumi.Context, service Service) (account string, need
 		}
 		needs = append(needs, pulumi.DependsOn([]pulumi.Resource{k.filestore}))
 	}
-	number, err := projectNumber(ctx, k.project, k)
+	number, err := projectNumber(ctx, k.project, pulumi.Parent(k))
 	return fmt.Sprintf("service-%s@%s.iam.gserviceaccount.com", number, service), needs, err
 }

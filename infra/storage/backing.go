@@ -27,12 +27,14 @@ type registered struct {
 }
 
 // registerBacking registers the storage that the stack creates.
-func registerBacking(ctx *pulumi.Context, args Args, child pulumi.ResourceOption) (registered, error) {
+func registerBacking(r *kube.Registrar, args Args, child pulumi.ResourceOption) registered {
 	backend := backendOf(args.Volume.Source())
-	if args.Existing || backend.register == nil {
-		return registered{}, nil
+	if r.Err() != nil || args.Existing || backend.register == nil {
+		return registered{}
 	}
-	return backend.register(ctx, backing{Args: args, name: backend.name, child: child})
+	made, err := backend.register(r.Context, backing{Args: args, name: backend.name, child: child})
+	r.Fail(err)
+	return made
 }
 
 // outliving returns the options of storage that outlives the stack and the volume, unless the stack

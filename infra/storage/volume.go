@@ -42,32 +42,22 @@ type Args struct {
 
 // Volume is a PersistentVolume and the claim that is bound to it.
 type Volume struct {
-	pulumi.ResourceState
-
-	// Object is the PersistentVolume, without the fields that depend on its storage.
-	Object *corev1.PersistentVolume
 	// Claim is the claim itself, after which everything of the volume is there.
 	Claim pulumi.CustomResource
 	// Bucket is the name of the bucket that pods have to be granted to mount the
 	// volume, or nil.
 	Bucket pulumi.StringInput
-	// Storage names the storage behind the volume. OnDestroy says whether it is kept when the stack
-	// is destroyed.
-	Storage   string
-	OnDestroy string
+	// Output names the volume, its claim and its storage, and says whether destroy keeps the storage.
+	Output pulumi.Map
 }
 
 const componentType = "persia:storage:Volume"
 
 // NewVolume registers the pair, and what its source needs to be there and to be
 // reached.
-func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Volume, error) {
-	component := &Volume{}
-	objects := kube.NewComponent(ctx, componentType, name, component, opts...)
-	backing, err := registerBacking(ctx, args, kube.Child(component, args.Needs))
-	if err != nil {
-		return nil, err
-	}
+func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
+	objects := r.Component(componentType, name)
+	backing := registerBacking(r, args, objects.Child(args.Needs))
 	planned := persistentVolume(args)
 	volume := objects.AddWith(name, planned, backing.later, args.Needs, append(args.Pair.renew(planned), kube.After(backing.resources), deleteTimeout())...)
 	// The claim names its volume as text, which creates no dependency: without this one, Pulumi
@@ -75,11 +65,15 @@ func NewVolume(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Resou
 	//
 	// Kubernetes refuses to change the requests of a static volume's claim, so the claim keeps its
 	// first size while the volume grows.
-	component.Claim = objects.Add(name, claim(args), append(kube.Needs(volume), args.Needs...),
+	bound := objects.Add(name, claim(args), append(kube.Needs(volume), args.Needs...),
 		pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
-	component.Object, component.Bucket = planned, backing.bucket
-	component.Storage, component.OnDestroy = args.Volume.Source().String(), onDestroy(args)
-	return component, objects.End()
+	return &Volume{Claim: bound, Bucket: backing.bucket, Output: pulumi.Map{
+		"volume": pulumi.String(args.Volume.Name),
+		"claim":  pulumi.String(args.Volume.Claim),
+		// `pulumi destroy` prints the outputs as it deletes them.
+		"storage":   pulumi.String(args.Volume.Source().String()),
+		"onDestroy": pulumi.String(onDestroy(args)),
+	}}
 }
 
 // deleteTimeout ends the wait for a claim that a pod still mounts, or for a volume

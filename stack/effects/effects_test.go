@@ -23,7 +23,8 @@ func stateOf(t *testing.T, objects string) Stack {
 	require.NoError(t, yaml.Unmarshal([]byte(objects), &all))
 	resources := map[resource.URN]map[string]any{}
 	for i, object := range all {
-		resources[resource.URN(fmt.Sprintf("urn:pulumi:dev::persia::%s::%d", object["kind"], i))] = object
+		urn := resource.URN(fmt.Sprintf("urn:pulumi:dev::persia::%s::%d", object["kind"], i))
+		object["kind"], resources[urn] = urn.Type().Name(), object
 	}
 	return Read(resources)
 }

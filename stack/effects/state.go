@@ -90,6 +90,7 @@ var types = map[tokens.Type]func() any{
 	"kubernetes:core/v1:PersistentVolume": func() any { return &corev1.PersistentVolume{} },
 	"kubernetes:core/v1:ConfigMap":        func() any { return &corev1.ConfigMap{} },
 	"kubernetes:core/v1:Secret":           func() any { return &corev1.Secret{} },
+	nats.Token:                            func() any { return &kube.Custom[map[string]any]{} },
 	queue.JobSetToken:                     func() any { return &queue.JobSet{} },
 	"kubernetes:persia.com/v1:PersiaJob":  func() any { return &persiav1.PersiaJob{} },
 }
@@ -102,26 +103,21 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 	stack := New()
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
 		outputs := resources[urn]
-		switch urn.Type() {
-		case nats.Token:
-			stack.AddNATS(outputs)
-		case nodePoolType:
+		if urn.Type() == nodePoolType {
 			stack.addPool(outputs)
-		default:
-			if empty, ok := types[urn.Type()]; ok {
-				object := empty()
-				text, err := json.Marshal(outputs)
-				if err == nil && json.Unmarshal(text, object) == nil {
-					stack.Add(object)
-				}
+		} else if empty, ok := types[urn.Type()]; ok {
+			object := empty()
+			text, err := json.Marshal(outputs)
+			if err == nil && json.Unmarshal(text, object) == nil {
+				stack.Add(object)
 			}
 		}
 	}
 	return stack
 }
 
-// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a PersistentVolume, or a workload, a
-// ConfigMap, or a Secret of PEDL.
+// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a NatsCluster, a PersistentVolume, a workload
+// of PEDL, a ConfigMap, or a Secret. It ignores other objects.
 func (s Stack) Add(object any) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
@@ -143,16 +139,20 @@ func (s Stack) Add(object any) {
 		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[queue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations[kube.PodsAnnotation])}
 	case *persiav1.PersiaJob:
 		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec, object.Annotations[kube.PodsAnnotation])}
+	case *kube.Custom[map[string]any]:
+		if object.Kind == nats.Kind {
+			s.addNATS(object)
+		}
 	case *corev1.PersistentVolume:
 		s.Volumes[object.Name] = volumeOf(object.Spec)
 	}
 }
 
-// AddNATS adds a NatsCluster.
-func (s Stack) AddNATS(object any) {
-	object = plain(object)
+// addNATS adds a NatsCluster.
+func (s Stack) addNATS(cluster *kube.Custom[map[string]any]) {
+	object := plain(cluster)
 	size, _ := output(object, "spec.size").(float64)
-	s.NATS[text(output(object, "metadata.name"))] = NATS{
+	s.NATS[cluster.Name] = NATS{
 		Size:   int(size),
 		Pool:   text(output(object, "spec.pod.nodeSelector", gcp.LabelNodePool)),
 		object: object,

@@ -57,12 +57,8 @@ func (b Broker) Env(name string) corev1.EnvVar { return corev1.EnvVar{Name: name
 
 // Cluster is a NATS cluster.
 type Cluster struct {
-	pulumi.ResourceState
-
 	// Broker is everything that clients need to know.
 	Broker Broker
-	// Object is the NatsCluster.
-	Object any
 	// Objects is the NatsCluster. It does not wait for the servers: clients that depend on it start
 	// beside them, and are deleted before them.
 	Objects []pulumi.CustomResource
@@ -71,26 +67,23 @@ type Cluster struct {
 }
 
 // NewCluster registers a NatsCluster, and the policies that admit only its clients.
-func NewCluster(ctx *pulumi.Context, name string, args ClusterArgs, opts ...pulumi.ResourceOption) (*Cluster, error) {
-	object := natsCluster(args)
-	cluster := &Cluster{Broker: brokerOf(args.NATS), Object: object}
-	objects := kube.NewComponent(ctx, "persia:nats:Cluster", name, cluster, opts...)
+func NewCluster(r *kube.Registrar, name string, args ClusterArgs) Cluster {
+	objects := r.Component("persia:nats:Cluster", name)
 	objects.Add(name, serverPolicy(args), args.Needs)
 	if args.ManagedPrometheus && args.NATS.Metrics {
 		objects.Add(name, podMonitoring(args.NATS), args.Needs)
 	}
-	servers := objects.Add(name, object, args.Needs, kube.RolloutTimeouts(args.NATS.Size),
+	servers := objects.Add(name, natsCluster(args), args.Needs, kube.RolloutTimeouts(args.NATS.Size),
 		// The name is taken until the old object is deleted.
 		pulumi.ReplaceOnChanges(ReplacedBy), pulumi.DeleteBeforeReplace(true))
 	budget := objects.Add(name, disruptionBudget(args.NATS), args.Needs, kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
-	cluster.Objects, cluster.Ready = kube.Needs(servers), kube.Needs(budget)
-	return cluster, objects.End()
+	return Cluster{Broker: brokerOf(args.NATS), Objects: kube.Needs(servers), Ready: kube.Needs(budget)}
 }
 
 // natsCluster returns the custom resource for which the operator creates servers.
 func natsCluster(args ClusterArgs) *kube.Custom[fields] {
 	return &kube.Custom[fields]{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: kind},
+		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: Kind},
 		ObjectMeta: meta(args.NATS),
 		Spec:       clusterSpec(args),
 	}

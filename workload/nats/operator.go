@@ -17,8 +17,8 @@ const Namespace = config.NATSNamespace
 // The kind of a NatsCluster, and its type in Pulumi.
 const (
 	apiVersion = "nats.io/v1alpha2"
-	kind       = "NatsCluster"
-	Token      = "kubernetes:" + apiVersion + ":" + kind
+	Kind       = "NatsCluster"
+	Token      = "kubernetes:" + apiVersion + ":" + Kind
 )
 
 //go:embed operator.yaml
@@ -34,14 +34,12 @@ type OperatorArgs struct {
 
 // NewOperator registers the NATS operator with its namespace, its identity, and its custom resource
 // definitions. It manages the NatsClusters of [Namespace].
-func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+func NewOperator(r *kube.Registrar, name string, args OperatorArgs) []pulumi.CustomResource {
 	operator, err := kube.ReadOperator(operatorManifest, struct {
 		Image    string
 		Requests corev1.ResourceList
 	}{args.Images.Reference(config.ImageNATSOperator.Reference()), kube.Requests(capacity.NATSOperator)})
-	if err != nil {
-		return nil, err
-	}
+	r.Fail(err)
 	operator.Placement = args.Placement
-	return kube.NewOperator(ctx, "persia:nats:Operator", name, operator, nil, opts...)
+	return kube.Needs(r.Component("persia:nats:Operator", name).AddOperator(name, operator, nil))
 }

@@ -22,25 +22,16 @@ const (
 	dockerSocket     = "/var/run/docker.sock"
 )
 
-// Agents are the agents on all nodes that have the label.
-type Agents struct {
-	pulumi.ResourceState
-
-	// Object is their DaemonSet.
-	Object *appsv1.DaemonSet
-}
-
-// NewAgents registers the agents, which come after needs. Trials get the address of the master from
-// their agents, because Docker's containers do not know the names of Kubernetes.
-func NewAgents(ctx *pulumi.Context, name string, args Args, masterIP pulumi.Input, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Agents, error) {
-	component := &Agents{Object: daemonSet(args)}
-	objects := kube.NewComponent(ctx, "persia:pedl:Agents", name, component, opts...)
+// NewAgents registers the DaemonSet of the agents on all nodes that have the label, after needs. Trials
+// get the address of the master from their agents, because Docker's containers do not know the names of
+// Kubernetes.
+func NewAgents(r *kube.Registrar, name string, args Args, masterIP pulumi.Input, needs []pulumi.CustomResource) {
+	objects := r.Component("persia:pedl:Agents", name)
 	policy := objects.Add(name, agentPolicy(), needs)
 	address := objects.AddWith(name, &corev1.ConfigMap{
 		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
 	}, kube.Later{"data." + masterAddressKey: masterIP}, kube.Needs(policy))
-	objects.AddWith(name, component.Object, restartedBy(address), kube.Needs(address))
-	return component, objects.End()
+	objects.AddWith(name, daemonSet(args), restartedBy(address), kube.Needs(address))
 }
 
 func daemonSet(args Args) *appsv1.DaemonSet {

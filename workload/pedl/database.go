@@ -32,25 +32,13 @@ const (
 // DataVolume is the volume of PostgreSQL's pod that has the data.
 const DataVolume = "data"
 
-// Database is the master's own PostgreSQL.
-type Database struct {
-	pulumi.ResourceState
-
-	// Server is PostgreSQL itself.
-	Server pulumi.CustomResource
-	// Objects are its StatefulSet and the ConfigMap with its settings.
-	Objects []any
-}
-
-// NewDatabase registers PostgreSQL, after its namespace and the claim of its volume.
-func NewDatabase(ctx *pulumi.Context, name string, args Args, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Database, error) {
-	component := &Database{}
-	objects := kube.NewComponent(ctx, "persia:pedl:Database", name, component, opts...)
+// NewDatabase registers the master's own PostgreSQL, after its namespace and the claim of its volume. It
+// returns the server.
+func NewDatabase(r *kube.Registrar, name string, args Args, needs []pulumi.CustomResource) pulumi.CustomResource {
+	objects := r.Component("persia:pedl:Database", name)
 	postgreSQL := args.PEDL.Postgres
 	policy := kube.Needs(objects.Add(name, databasePolicy(postgreSQL.Service), needs))
-	configuration, set := settingsMap(postgreSQL), statefulSet(args)
-	component.Objects = []any{set, configuration}
-	settings := objects.Add(name, configuration, policy)
+	settings := objects.Add(name, settingsMap(postgreSQL), policy)
 	needs = kube.Needs(settings, objects.Add(name, passwordSecret(postgreSQL), policy))
 	for _, service := range []*corev1.Service{databaseService(postgreSQL.Service), headlessService()} {
 		needs = append(needs, objects.Add(service.Name, service, policy))
@@ -59,8 +47,7 @@ func NewDatabase(ctx *pulumi.Context, name string, args Args, needs []pulumi.Cus
 		// The class would delete the data along with its claim.
 		needs = append(needs, objects.Add(name, classClaim(postgreSQL.Persistence), policy, kept(args.Adopter)...))
 	}
-	component.Server = objects.AddWith(name, set, restartedBy(settings), needs, kube.WorkloadTimeouts())
-	return component, objects.End()
+	return objects.AddWith(name, statefulSet(args), restartedBy(settings), needs, kube.WorkloadTimeouts())
 }
 
 // versionAnnotation of a pod is the version of the object that it is configured by:

@@ -26,12 +26,8 @@ const (
 
 // Master is the master, up and connected.
 type Master struct {
-	pulumi.ResourceState
-
 	// Server is the master itself.
 	Server pulumi.CustomResource
-	// Objects are its Deployment and the Secret with its configuration.
-	Objects []any
 	// URL is where it is reached inside of the cluster.
 	URL string
 	// ClusterIP is the address of its service.
@@ -39,24 +35,22 @@ type Master struct {
 }
 
 // NewMaster registers the master after its namespace and database, and the ways to it.
-func NewMaster(ctx *pulumi.Context, name string, args Args, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*Master, error) {
-	master := &Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
-	objects := kube.NewComponent(ctx, "persia:pedl:Master", name, master, opts...)
+func NewMaster(r *kube.Registrar, name string, args Args, needs []pulumi.CustomResource) Master {
+	master := Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
+	objects := r.Component("persia:pedl:Master", name)
 	database := connectionOf(args.PEDL.Postgres)
 	policy := kube.Needs(objects.Add(name, masterPolicy(database), needs))
-	configuration, server := &corev1.Secret{
+	secret := objects.Add(name+"-config", &corev1.Secret{
 		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
 		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
-	}, deployment(args)
-	master.Objects = []any{server, configuration}
-	secret := objects.Add(name+"-config", configuration, policy)
-	master.Server = objects.AddWith(name, server, restartedBy(secret), kube.Needs(secret), kube.WorkloadTimeouts())
+	}, policy)
+	master.Server = objects.AddWith(name, deployment(args), restartedBy(secret), kube.Needs(secret), kube.WorkloadTimeouts())
 	service := objects.Add(name, masterService(args.PEDL.Service), policy)
 	master.ClusterIP = service.Spec.MapIndex(pulumi.String("clusterIP"))
 	if args.PEDL.Ingress.Enabled {
 		objects.Add(name, masterIngress(args.PEDL), kube.Needs(service))
 	}
-	return master, objects.End()
+	return master
 }
 
 func deployment(args Args) *appsv1.Deployment {

@@ -39,20 +39,12 @@ type Args struct {
 	Adopter pulumi.ProviderResource
 }
 
-// Namespaces are the namespaces of PEDL. A default policy denies all their traffic; other policies
-// allow what is needed.
-type Namespaces struct {
-	pulumi.ResourceState
-
-	// Objects are all that is in the namespaces before any pod.
-	Objects []pulumi.CustomResource
-}
-
-// NewNamespaces registers both namespaces, each with what its pods run as and pull
-// their images with.
-func NewNamespaces(ctx *pulumi.Context, name string, args Args, opts ...pulumi.ResourceOption) (*Namespaces, error) {
-	component := &Namespaces{}
-	objects := kube.NewComponent(ctx, "persia:pedl:Namespaces", name, component, opts...)
+// NewNamespaces registers both namespaces, each with what its pods run as and pull their images with. A
+// default policy denies all their traffic; other policies allow what is needed. NewNamespaces returns all
+// that is in the namespaces before any pod.
+func NewNamespaces(r *kube.Registrar, name string, args Args) []pulumi.CustomResource {
+	var before []pulumi.CustomResource
+	objects := r.Component("persia:pedl:Namespaces", name)
 	for _, namespace := range []*corev1.Namespace{
 		{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity("baseline"))},
 		// Agents mount the socket of Docker, a path of their node.
@@ -63,12 +55,12 @@ func NewNamespaces(ctx *pulumi.Context, name string, args Args, opts ...pulumi.R
 			opts = kept(args.Adopter)
 		}
 		inNamespace := kube.Needs(objects.Add(namespace.Name, namespace, nil, opts...))
-		component.Objects = append(component.Objects,
+		before = append(before,
 			objects.Add(namespace.Name+"-closed", closedPolicy(namespace.Name), inNamespace),
 			objects.Add(namespace.Name, serviceAccount(namespace.Name), inNamespace),
 			objects.Add(namespace.Name+"-registry", pullSecret(namespace.Name, args.PEDL.Registry), inNamespace))
 	}
-	return component, objects.End()
+	return before
 }
 
 // kept returns the options of a resource that outlives the stack and that the next stack takes

@@ -21,23 +21,13 @@ const (
 	supportCheckSeconds = 900
 )
 
-// SupportCheck has run once on a node.
-type SupportCheck struct {
-	pulumi.ResourceState
-
-	// Result is Succeeded, or Failed and why.
-	Result pulumi.StringOutput
-}
-
-// NewSupportCheck registers the check of a node of a pool, after the driver. It ends whatever it finds.
-func NewSupportCheck(ctx *pulumi.Context, name string, images config.Images, pool kube.Placement, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) (*SupportCheck, error) {
-	component := &SupportCheck{}
-	objects := kube.NewComponent(ctx, "persia:pedl:SupportCheck", name, component, opts...)
-	job := objects.Add(name, supportCheck(images, pool), needs, kube.WorkloadTimeouts(),
+// NewSupportCheck registers the check of a node of a pool, after the driver. It ends whatever it finds:
+// the result is Succeeded, or Failed and why.
+func NewSupportCheck(r *kube.Registrar, name string, images config.Images, pool kube.Placement, needs []pulumi.CustomResource) pulumi.Output {
+	job := r.Component("persia:pedl:SupportCheck", name).Add(name, supportCheck(images, pool), needs, kube.WorkloadTimeouts(),
 		// pulumi up --replace makes the new one first otherwise, whose name is taken.
 		pulumi.DeleteBeforeReplace(true))
-	component.Result = job.Status.ApplyT(supportResult).(pulumi.StringOutput)
-	return component, objects.End()
+	return job.Status.ApplyT(supportResult)
 }
 
 func supportCheck(images config.Images, pool kube.Placement) *batchv1.Job {

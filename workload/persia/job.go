@@ -5,7 +5,6 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"persia/config"
 	"persia/kube"
@@ -49,18 +48,9 @@ type Claim struct {
 	ReadOnly  bool
 }
 
-// Job is a training: its roles, and the gateway of their metrics.
-type Job struct {
-	pulumi.ResourceState
-
-	// Objects create the pods: a StatefulSet for each role, a JobSet, or a PersiaJob.
-	Objects []runtime.Object
-}
-
-// NewJob registers a training.
-func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.ResourceOption) (*Job, error) {
-	job := &Job{}
-	objects := kube.NewComponent(ctx, "persia:workload:Job", name, job, opts...)
+// NewJob registers a training: its roles, and the gateway of their metrics.
+func NewJob(r *kube.Registrar, name string, args JobArgs) {
+	objects := r.Component("persia:workload:Job", name)
 	account := objects.Add(name, serviceAccount(args), args.Needs)
 	needs := AddPolicy(objects, name, PolicyArgs{
 		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: kube.Needs(account),
@@ -75,36 +65,33 @@ func NewJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.Resou
 	}
 	objects.Add(name+"-completion", completion(args).job(), needs)
 	if args.Job.Engine == config.EngineJobSet {
-		job.Objects = addJobSet(objects, name, args, needs)
+		addJobSet(objects, name, args, needs)
 	} else {
-		job.Objects = addStatefulSets(objects, name, args, needs)
+		addStatefulSets(objects, name, args, needs)
 	}
-	return job, objects.End()
 }
 
 // addStatefulSets registers a StatefulSet for each role, and the headless service that gives its
 // replicas their names. A role has no disruption budget: the first eviction stops the training of all
 // roles, and a budget would only keep GKE from draining the rest of the node, for an hour in each round
 // of an upgrade.
-func addStatefulSets(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []runtime.Object {
-	var sets []runtime.Object
+func addStatefulSets(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) {
 	for _, role := range roles(args.Job, args.Namespace) {
-		name, set := name+"-"+role.Name, statefulSet(args, role)
+		name := name + "-" + role.Name
 		service := objects.Add(name, headlessService(args, role), needs)
-		objects.Add(name, set, append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.config.Replicas))
-		sets = append(sets, set)
+		objects.Add(name, statefulSet(args, role), append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.config.Replicas))
 	}
-	return sets
 }
 
 // addJobSet registers a JobSet of all roles.
-func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []runtime.Object {
+func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) {
 	set := jobSet(args)
-	// Kueue would resume a suspended JobSet as soon as there is room.
-	if !queued(args) || !args.Job.Suspend {
-		objects.Add(name, set, needs, queue.JobSetReplaced(), kube.WorkloadTimeouts())
+	if queued(args) && args.Job.Suspend {
+		// Kueue would resume a suspended JobSet as soon as there is room.
+		objects.Planned = append(objects.Planned, set)
+		return
 	}
-	return []runtime.Object{set}
+	objects.Add(name, set, needs, queue.JobSetReplaced(), kube.WorkloadTimeouts())
 }
 
 // serviceAccount returns the identity of the job's pods. It has rights outside of the cluster

@@ -10,15 +10,6 @@ import (
 // NamespaceName is the Kubernetes namespace of a stack's jobs.
 const NamespaceName = "persia"
 
-// Namespace contains the jobs of a stack, their start scripts, and the dashboard. A default policy
-// denies all traffic; each job has a policy of its own.
-type Namespace struct {
-	pulumi.ResourceState
-
-	// Objects must exist before every pod of the namespace.
-	Objects []pulumi.CustomResource
-}
-
 // NamespaceArgs describes where jobs run.
 type NamespaceArgs struct {
 	// HostPaths says that jobs mount directories of their nodes, which no Pod
@@ -32,22 +23,21 @@ type NamespaceArgs struct {
 	MonitoringNeeds []pulumi.CustomResource
 }
 
-// NewNamespace registers the namespace of the stack's jobs.
-func NewNamespace(ctx *pulumi.Context, name string, args NamespaceArgs, opts ...pulumi.ResourceOption) (*Namespace, error) {
-	component := &Namespace{}
-	objects := kube.NewComponent(ctx, "persia:workload:Namespace", name, component, opts...)
+// NewNamespace registers the namespace of the stack's jobs, their start scripts, and the dashboard. A
+// default policy denies all traffic; each job has a policy of its own. NewNamespace returns what must exist
+// before every pod of the namespace.
+func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.CustomResource {
+	objects := r.Component("persia:workload:Namespace", name)
 	security := "baseline"
 	if args.HostPaths {
 		security = "privileged"
 	}
 	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity(security))}, nil))
-	component.Objects = kube.Needs(
-		objects.Add(name+"-closed", closedPolicy(), namespace),
-		objects.Add(name+"-launch", launchConfigMap(), namespace),
-	)
+	closed := objects.Add(name+"-closed", closedPolicy(), namespace)
+	launch := objects.Add(name+"-launch", launchConfigMap(), namespace)
 	if args.ManagedPrometheus {
 		objects.Add(name, podMonitoring(), append(namespace, args.MonitoringNeeds...))
 	}
 	objects.Add(dashboardName, dashboardConfigMap(), namespace)
-	return component, objects.End()
+	return kube.Needs(closed, launch)
 }

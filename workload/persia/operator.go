@@ -38,27 +38,21 @@ type OperatorArgs struct {
 var operatorManifest string
 
 // NewOperator registers the operator with its namespace, identity and kind.
-func NewOperator(ctx *pulumi.Context, name string, args OperatorArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+func NewOperator(r *kube.Registrar, name string, args OperatorArgs) []pulumi.CustomResource {
 	operator, err := kube.ReadOperator(operatorManifest, struct {
 		Image, JobNamespace string
 		Requests            corev1.ResourceList
 	}{args.Images.Reference(args.Image), args.JobNamespace, kube.Requests(capacity.PERSIAOperator)})
-	if err != nil {
-		return nil, err
-	}
+	r.Fail(err)
 	crd, err := persiaJobs()
-	if err != nil {
-		return nil, err
-	}
+	r.Fail(err)
 	operator.Kinds, operator.Placement = []kube.Kind{{Resource: name, Definition: crd}}, args.Placement
-	component := &kube.Operator{}
-	objects := kube.NewComponent(ctx, "persia:operator:Operator", name, component, opts...)
-	component.Objects = kube.Needs(
+	objects := r.Component("persia:operator:Operator", name)
+	return kube.Needs(
 		objects.AddOperator(name, operator, args.Needs),
 		// Kubernetes makes the account with the namespace, and deletes it with that.
 		objects.Add(name+"-pods", podAccount(args.JobNamespace), args.Needs, pulumi.Provider(args.Adopter), pulumi.RetainOnDelete(true)),
 	)
-	return component, objects.End()
 }
 
 // podAccount takes the token from the pods of jobs: the operator names no account for

@@ -6,7 +6,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/kube"
@@ -19,13 +18,11 @@ import (
 //
 // The operator ignores changes of a job. So every change replaces the guard, and with it the PersiaJob:
 // Pulumi deletes the old job first, and creates the new one when the last pod is gone.
-func NewOperatedJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulumi.ResourceOption) (*Job, error) {
-	job, planned := &Job{}, persiaJob(args)
+func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
+	planned := persiaJob(args)
 	text, err := json.Marshal(planned.Spec)
-	if err != nil {
-		return nil, err
-	}
-	objects := kube.NewComponent(ctx, "persia:operator:Job", name, job, opts...)
+	r.Fail(err)
+	objects := r.Component("persia:operator:Job", name)
 	needs := AddPolicy(objects, name, PolicyArgs{
 		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: args.Needs,
 	})
@@ -36,8 +33,6 @@ func NewOperatedJob(ctx *pulumi.Context, name string, args JobArgs, opts ...pulu
 	registered := objects.Add(name, planned, append(kube.Needs(guard), needs...), kube.WorkloadTimeouts(),
 		pulumi.ReplaceWith([]pulumi.Resource{guard}), pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges([]string{"spec"}))
 	addOperatedCompletion(objects, name, args, string(text), needs, registered)
-	job.Objects = []runtime.Object{planned}
-	return job, objects.End()
 }
 
 func persiaJob(args JobArgs) *persiav1.PersiaJob {

@@ -8,24 +8,16 @@ import (
 	"persia/kube"
 )
 
-// PriorityClasses are the classes of a stack's pods.
-type PriorityClasses struct {
-	pulumi.ResourceState
-
-	// Objects are the classes.
-	Objects []pulumi.CustomResource
-}
-
 // NewPriorityClasses registers a PriorityClass for each priority.
-func NewPriorityClasses(ctx *pulumi.Context, name string, opts ...pulumi.ResourceOption) (*PriorityClasses, error) {
-	component := &PriorityClasses{}
-	objects := kube.NewComponent(ctx, "persia:workload:PriorityClasses", name, component, opts...)
+func NewPriorityClasses(r *kube.Registrar, name string) []pulumi.CustomResource {
+	var classes []pulumi.CustomResource
+	objects := r.Component("persia:workload:PriorityClasses", name)
 	for _, priority := range config.Priorities() {
-		component.Objects = append(component.Objects, objects.Add(priority.Name, &schedulingv1.PriorityClass{
+		classes = append(classes, objects.Add(priority.Name, &schedulingv1.PriorityClass{
 			ObjectMeta:  kube.Meta("", priority.Name, kube.Labels("priority", priority.Name)),
 			Value:       int32(priority.Value),
 			Description: priority.Description,
 		}, nil))
 	}
-	return component, objects.End()
+	return classes
 }

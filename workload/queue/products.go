@@ -65,34 +65,32 @@ type ControllerArgs struct {
 }
 
 // InstallJobSet registers JobSet, whose controller makes the pods of jobs with the engine jobset.
-func InstallJobSet(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+func InstallJobSet(r *kube.Registrar, name string, args ControllerArgs) []pulumi.CustomResource {
 	return product{
 		component: "persia:jobset:Controller", manifest: jobSetManifest, group: jobSetGroup,
 		image: config.ImageJobSet, requests: capacity.JobSetController,
-	}.install(ctx, name, args, "", opts)
+	}.install(r, name, args, "")
 }
 
 // InstallKueue registers Kueue, which admits a job when there is room for all of its pods. While there are
 // queues and Workloads, Kueue must run: they have finalizers that only Kueue removes.
-func InstallKueue(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+func InstallKueue(r *kube.Registrar, name string, args ControllerArgs) []pulumi.CustomResource {
 	configuration, err := kube.Fill(kueueConfiguration, args)
-	if err != nil {
-		return nil, err
-	}
+	r.Fail(err)
 	return product{
 		component: "persia:kueue:Controller", manifest: kueueManifest, group: kueueGroup,
 		image: config.ImageKueue, requests: capacity.Kueue,
-	}.install(ctx, name, args, configuration, opts)
+	}.install(r, name, args, configuration)
 }
 
 // InstallProvisioner registers the provisioner, which asks GKE for the nodes of pools with queued
 // provisioning when all other replicas of a job run. Kueue would ask when it reserves the quota of the
 // job: see docs/contribute/decisions.md. The provisioner runs before the jobs, and as long as they do.
-func InstallProvisioner(ctx *pulumi.Context, name string, args ControllerArgs, opts ...pulumi.ResourceOption) (*kube.Operator, error) {
+func InstallProvisioner(r *kube.Registrar, name string, args ControllerArgs) []pulumi.CustomResource {
 	return product{
 		component: "persia:provisioner:Controller", manifest: provisionerManifest,
 		image: config.ImagePython, requests: capacity.Provisioner,
-	}.install(ctx, name, args, provisionerScript, opts)
+	}.install(r, name, args, provisionerScript)
 }
 
 // ProvisionedPods returns the annotations of the nn-workers of a job, which wait for the nodes of the
@@ -101,7 +99,7 @@ func ProvisionedPods(job string) map[string]string {
 	return map[string]string{gcp.AnnotationRequest: job, gcp.AnnotationRequestClass: gcp.ClassQueued}
 }
 
-func (p product) install(ctx *pulumi.Context, name string, args ControllerArgs, configuration string, opts []pulumi.ResourceOption) (*kube.Operator, error) {
+func (p product) install(r *kube.Registrar, name string, args ControllerArgs, configuration string) []pulumi.CustomResource {
 	operator, err := kube.ReadOperator(p.manifest, struct {
 		Image, JobNamespace, Configuration, Hash string
 		Requests                                 corev1.ResourceList
@@ -109,14 +107,11 @@ func (p product) install(ctx *pulumi.Context, name string, args ControllerArgs, 
 		args.Images.Reference(p.image.Reference()), args.JobNamespace, configuration, kube.Hash(configuration),
 		kube.Requests(p.requests),
 	})
-	if err != nil {
-		return nil, err
-	}
-	if operator.Kinds, err = kinds(name, p.group); err != nil {
-		return nil, err
-	}
+	r.Fail(err)
+	operator.Kinds, err = kinds(name, p.group)
+	r.Fail(err)
 	operator.Placement = args.Placement
-	return kube.NewOperator(ctx, p.component, name, operator, args.Needs, opts...)
+	return kube.Needs(r.Component(p.component, name).AddOperator(name, operator, args.Needs))
 }
 
 //go:generate go run generate.go

@@ -28,15 +28,11 @@ func registered(t *testing.T) *testkit.Recorder {
 	t.Helper()
 	recorder, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
 		args := queue.ControllerArgs{JobNamespace: "persia", StartMinutes: 30}
-		if _, err := queue.InstallJobSet(ctx, "jobset", args); err != nil {
-			return err
-		}
-		kueue, err := queue.InstallKueue(ctx, "kueue", args)
-		if err != nil {
-			return err
-		}
+		r := kube.NewRegistrar(ctx)
+		queue.InstallJobSet(r, "jobset", args)
+		kueue := queue.InstallKueue(r, "kueue", args)
 		gpu := capacity.Resources{MilliCPU: 96_000, MemoryBytes: 512 * capacity.GiB, GPUs: 8}
-		_, err = queue.NewQueues(ctx, "queues", queue.QueuesArgs{
+		queue.NewQueues(r, "queues", queue.QueuesArgs{
 			Prefix: "persia", JobNamespace: "persia",
 			Pools: []queue.Pool{
 				{Name: "nn-workers", Placement: kube.Placement{
@@ -51,9 +47,9 @@ func registered(t *testing.T) *testkit.Recorder {
 			},
 			Uncounted: corev1.ResourceList{"example.com/fpga": resource.MustParse("6"), "ephemeral-storage": resource.MustParse("20Gi")},
 			Queue:     config.Queue{WithinTeam: "LowerPriority", BetweenTeams: "Any", Priorities: []config.QueuePriority{{Name: "urgent", Value: 100}}},
-			Needs:     kueue.Objects,
+			Needs:     kueue,
 		})
-		return err
+		return r.Err()
 	})
 	require.NoError(t, err)
 	return recorder
@@ -170,10 +166,11 @@ func TestTimeouts(t *testing.T) {
 // refuses a group of resources without a flavor.
 func TestQueuesBeforeJobs(t *testing.T) {
 	r, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
-		_, err := queue.NewQueues(ctx, "queues", queue.QueuesArgs{
+		r := kube.NewRegistrar(ctx)
+		queue.NewQueues(r, "queues", queue.QueuesArgs{
 			Prefix: "persia", JobNamespace: "persia", Teams: []queue.Team{{Name: "ads"}}, Queue: config.Queue{WithinTeam: "Never", BetweenTeams: "Never"},
 		})
-		return err
+		return r.Err()
 	})
 	require.NoError(t, err)
 	spec := testkit.At(t, r.One(t, queue.ClusterQueueToken, "queues-ads"), "spec").(map[string]any)

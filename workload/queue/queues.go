@@ -61,33 +61,25 @@ type Team struct {
 	Quotas []capacity.Resources
 }
 
-// Queues are the queues of a stack.
-type Queues struct {
-	pulumi.ResourceState
-
-	// Objects come before jobs, and go after them: a ClusterQueue is not gone while one of
-	// its jobs is admitted.
-	Objects []pulumi.CustomResource
-}
-
 // NewQueues registers a ResourceFlavor per pool, then a ClusterQueue and a LocalQueue per team.
-// The teams lend each other what they do not use.
-func NewQueues(ctx *pulumi.Context, name string, args QueuesArgs, opts ...pulumi.ResourceOption) (*Queues, error) {
-	component := &Queues{}
-	objects := kube.NewComponent(ctx, "persia:kueue:Queues", name, component, opts...)
+// The teams lend each other what they do not use. It returns what comes before jobs, and goes after them:
+// a ClusterQueue is not gone while one of its jobs is admitted.
+func NewQueues(r *kube.Registrar, name string, args QueuesArgs) []pulumi.CustomResource {
+	var before []pulumi.CustomResource
+	objects := r.Component("persia:kueue:Queues", name)
 	flavors := slices.Clone(args.Needs)
 	for _, pool := range args.Pools {
 		flavors = append(flavors, objects.Add(name+"-"+pool.Name, args.flavor(pool), args.Needs))
 	}
 	for _, priority := range args.Queue.Priorities {
-		component.Objects = append(component.Objects, objects.Add(name+"-"+priority.Name, args.priorityClass(priority), args.Needs))
+		before = append(before, objects.Add(name+"-"+priority.Name, args.priorityClass(priority), args.Needs))
 	}
 	for _, team := range args.Teams {
 		cluster := objects.Add(name+"-"+team.Name, args.clusterQueue(team), flavors)
 		local := objects.Add(name+"-"+team.Name, args.localQueue(team), append(kube.Needs(cluster), args.Needs...))
-		component.Objects = append(component.Objects, local)
+		before = append(before, local)
 	}
-	return component, objects.End()
+	return before
 }
 
 func (a QueuesArgs) name(name string) string { return kube.LabelName(a.Prefix, name) }
