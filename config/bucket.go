@@ -48,7 +48,6 @@ func (s Sidecar) Requests() capacity.Resources {
 }
 
 // CreateBucket creates the bucket, with uniform bucket-level access and public access prevention.
-// `pulumi destroy` keeps it.
 type CreateBucket struct {
 	// Location is a region, or a dual-region or multi-region like NAM4. Default: the
 	// region of the cluster. You cannot change it later.

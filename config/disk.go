@@ -27,7 +27,7 @@ type PersistentDisk struct {
 	Create *CreateDisk `json:"create,omitempty"`
 }
 
-// CreateDisk creates the disk, with the size of the volume. `pulumi destroy` keeps it.
+// CreateDisk creates the disk, with the size of the volume.
 type CreateDisk struct {
 	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You
 	// cannot change it later.

@@ -25,7 +25,7 @@ type Job struct {
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
 	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
-	// Engine creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all
+	// Engine chooses what creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all
 	// roles, whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
 	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It
@@ -99,7 +99,7 @@ type Script struct {
 	// Runtime is the absolute path of the directory, in the containers, with
 	// persia-middleware-server and persia-embedding-server.
 	Runtime string `json:"runtime" form:"directory"`
-	// Port is the port on which both servers listen.
+	// Port is the port on which both programs listen.
 	Port int `json:"port,omitempty" default:"23333" max:"65535"`
 }
 

@@ -2,6 +2,7 @@ package reference
 
 import (
 	_ "embed"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,21 +98,32 @@ func (w *writer) section(path string, value *schema) {
 	head := []string{"field", "type", "when changed", "description"}
 	rule := []string{"---", "---", "---", "---"}
 	rows := [][]string{head, rule}
+	elsewhere := map[string][]string{} // fields, by the section that describes them
 	for _, f := range fields {
 		inner, _ := w.definitions[name].Properties.Get(f.name)
+		description, said := w.description(path, f, inner)
+		if said != "" {
+			elsewhere[said] = append(elsewhere[said], "`"+f.name+"`")
+			continue
+		}
 		kind := w.words(inner)
 		if slices.Contains(w.definitions[name].Required, f.name) {
 			kind += ", required"
 		}
-		rows = append(rows, []string{"`" + f.name + "`", kind, f.Tag.Get("change"), w.description(path, f, inner)})
+		rows = append(rows, []string{"`" + f.name + "`", kind, f.Tag.Get("change"), description})
 	}
 	for _, row := range rows {
 		if !changes {
 			row = slices.Delete(row, 2, 3)
 		}
-		text += "\n| " + strings.Join(row, " | ") + " |"
+		if len(rows) > 2 {
+			text += "\n| " + strings.Join(row, " | ") + " |"
+		}
 	}
-	w.WriteString(text + "\n")
+	for _, said := range slices.Sorted(maps.Keys(elsewhere)) {
+		text += "\n\nAs in " + link(said, said) + ": " + strings.Join(elsewhere[said], ", ") + "."
+	}
+	w.WriteString(strings.ReplaceAll(text, "\n\n\n", "\n\n") + "\n")
 	for _, f := range fields {
 		inner, _ := w.definitions[name].Properties.Get(f.name)
 		w.section(path+inside(value)+"."+f.name, inner)
@@ -151,12 +163,12 @@ var (
 	leading = regexp.MustCompile(`^(The|A|An) `)
 )
 
-// description returns the description of a field, or the section that has it.
-func (w *writer) description(path string, f field, value *schema) string {
+// description returns the description of a field, or the section that already has it.
+func (w *writer) description(path string, f field, value *schema) (description, said string) {
 	text, _, _ := strings.Cut(value.Description, " Default")
 	if said := w.said[f.name+text]; said != "" {
-		return "See " + link(said, said) + "."
+		return "", said
 	}
 	w.said[f.name+text], w.said[text] = path, path
-	return escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(value.Description), "")))
+	return escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(value.Description), ""))), ""
 }
