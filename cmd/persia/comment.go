@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -11,41 +11,31 @@ import (
 // here, which are never fewer.
 const most = 65536
 
-// Each part but the diff has a limit of its own, so only the diff, which comes last, is cut.
-const (
-	mostNeeds    = 16 << 10
-	mostMessages = 10 << 10
-	mostChanges  = 8 << 10
-)
+// mostOfPart is how long each part but the diff may be. The diff comes last, and has the rest.
+const mostOfPart = 12 << 10
 
 // comment returns the Markdown of a preview that ended with an exit code. All text from the preview
 // is in code blocks, so it cannot mention people or break out of its section.
 func comment(title, stack string, p *preview, code int) string {
 	var text strings.Builder
+	part := func(heading, language, body string) {
+		if body != "" {
+			text.WriteString("\n" + heading + "\n" + block(language, clip(body, mostOfPart)))
+		}
+	}
 	// The first line identifies the comment, so that the workflow can update it.
 	fmt.Fprintf(&text, "<!-- persia-%s: %s -->\n", strings.ToLower(title), stack)
 	fmt.Fprintf(&text, "<!-- persia-changes: %s -->\n", p.fingerprint())
 	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
 	if code != 0 {
-		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **It failed**, with exit code %d.\n", code)
-		text.WriteString(block("text", clip(wrapped(p.problems(), width), mostMessages)))
+		part(fmt.Sprintf("> [!CAUTION]\n> **It failed**, with exit code %d.", code), "text", cmp.Or(wrapped(p.problems(), width), "It said nothing."))
 	}
-	if p.effects != "" {
-		text.WriteString("\n> [!CAUTION]\n> **What this update does to what runs.**\n")
-		text.WriteString(block("text", clip(wrapped(p.effects, width), mostMessages)))
-	}
-	if removed := p.removed(); len(removed) > 0 {
-		fmt.Fprintf(&text, "\n> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.\n",
-			count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced"))
-		text.WriteString(block("diff", clip(strings.Join(removed, "\n"), mostChanges)))
-	}
-	if len(p.warnings) > 0 {
-		fmt.Fprintf(&text, "\n> [!WARNING]\n> **%s.**\n", count(len(p.warnings), "warning", "warnings"))
-		text.WriteString(block("text", clip(wrapped(strings.Join(p.warnings, "\n\n"), width), mostMessages)))
-	}
-	if p.needs != "" {
-		text.WriteString("\n### What the stack needs\n" + block("text", clip(p.needs, mostNeeds)))
-	}
+	part("> [!CAUTION]\n> **What this update does to what runs.**", "text", wrapped(p.effects, width))
+	removed := p.removed()
+	part(fmt.Sprintf("> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.",
+		count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced")), "diff", strings.Join(removed, "\n"))
+	part(fmt.Sprintf("> [!WARNING]\n> **%s.**", count(len(p.warnings), "warning", "warnings")), "text", wrapped(strings.Join(p.warnings, "\n\n"), width))
+	part("### What the stack needs", "text", p.needs)
 	if diff := strings.TrimSuffix(p.diff(), "\n"); diff != "" {
 		// It is folded until a reader opens it.
 		fmt.Fprintf(&text, "\n<details>\n<summary>Every change in full</summary>\n%s\n</details>\n", block("diff", clip(diff, most-text.Len())))
@@ -58,14 +48,10 @@ func headline(p *preview, code int) string {
 	if code != 0 {
 		return "failed"
 	}
-	changes := "no changes"
-	if len(p.counts) > 0 {
-		changes = strings.Join(p.counts, ", ")
-	}
 	if cost := p.cost(); cost != "" {
-		return changes + "; " + cost
+		return p.counts() + "; " + cost
 	}
-	return changes
+	return p.counts()
 }
 
 // problems returns the errors, or, if there are none, the end of the output, where a command says
@@ -97,15 +83,11 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-var backticks = regexp.MustCompile("`{3,}")
-
 // block returns a code block, with a fence that its text does not have.
 func block(language, text string) string {
 	fence := "```"
-	for _, inside := range backticks.FindAllString(text, -1) {
-		if len(inside) >= len(fence) {
-			fence = inside + "`"
-		}
+	for strings.Contains(text, fence) {
+		fence += "`"
 	}
 	return fmt.Sprintf("\n%s%s\n%s\n%s\n", fence, language, text, fence)
 }
@@ -143,8 +125,6 @@ func clip(text string, room int) string {
 	if end := strings.LastIndexByte(kept, '\n'); end >= 0 {
 		kept = kept[:end]
 	}
-	for !utf8.ValidString(kept) {
-		kept = kept[:len(kept)-1]
-	}
+	kept = strings.ToValidUTF8(kept, "") // the last character may be cut
 	return fmt.Sprintf("%s\n… cut: %d more lines are in the log of this run", kept, strings.Count(text[len(kept):], "\n"))
 }

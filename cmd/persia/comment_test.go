@@ -3,7 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +11,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/fatih/color"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -38,8 +39,6 @@ func outputs(before, after object) object {
 	}}}
 }
 
-func summary(counts object) object { return object{"summaryEvent": object{"resourceChanges": counts}} }
-
 // written returns events as a command prints them.
 func written(t *testing.T, events ...object) string {
 	t.Helper()
@@ -48,14 +47,6 @@ func written(t *testing.T, events ...object) string {
 		require.NoError(t, json.NewEncoder(&text).Encode(event))
 	}
 	return text.String()
-}
-
-func read(t *testing.T, events ...object) *preview {
-	t.Helper()
-	p := &preview{}
-	_, err := fmt.Fprint(p, written(t, events...))
-	require.NoError(t, err)
-	return p
 }
 
 // kept is a bucket that the stack forgets, and that stays.
@@ -71,7 +62,7 @@ func costs(hourly float64) object { return object{"hourlyCost": hourly} }
 // edit is a preview with each kind of event.
 var edit = []object{
 	said("info", "What the stack needs:\n\nNODE POOL  NODES\nsystem     1\n"),
-	said("warning", "persia:jobs[0]: the tag is latest"),
+	said("warning", "persia:jobs[0].image: the tag is latest, which may be another image tomorrow; write a version"),
 	said("warning", effects.Text([]string{"the job a ends", "the pool b goes"})),
 	planned("same", "kubernetes:core/v1:Service", "kept", object{"a": 1}, object{"a": 1}),
 	planned("refresh", "kubernetes:core/v1:Pod", "seen", object{"a": 1}, object{"a": 2}),
@@ -84,12 +75,11 @@ var edit = []object{
 	planned("replace", "kubernetes:batch/v1:Job", "a-completion", object{"metadata": object{"labels": object{"app.kubernetes.io/name": "completion"}}}, nil),
 	planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "w"}}),
 	outputs(costs(2), costs(3.5)),
-	summary(object{"create": 2, "update": 2, "replace": 1, "delete": 1, "same": 40}),
 }
 
 const edited = `<!-- persia-preview: dev -->
 <!-- persia-changes: FINGERPRINT -->
-## Preview of stack dev: 2 to create, 2 to update, 1 to delete, 1 to replace; USD 3.50 an hour (+1.50)
+## Preview of stack dev: 2 to create, 2 to update, 1 to delete, 2 to replace; USD 3.50 an hour (+1.50)
 
 > [!CAUTION]
 > **What this update does to what runs.**
@@ -111,7 +101,7 @@ const edited = `<!-- persia-preview: dev -->
 > **1 warning.**
 
 ~~~text
-persia:jobs[0]: the tag is latest
+persia:jobs[0].image: the tag is latest, which may be another image tomorrow; write a version
 ~~~
 
 ### What the stack needs
@@ -150,7 +140,7 @@ outputs
 `
 
 func TestMarkdown(t *testing.T) {
-	p := read(t, edit...)
+	p := read(written(t, edit...))
 	want := strings.NewReplacer("~~~", "```", "FINGERPRINT", p.fingerprint()).Replace(edited)
 	assert.Equal(t, want, comment("Preview", "dev", p, 0))
 	assert.Equal(t, effects.Title, effectsTitle)
@@ -158,8 +148,8 @@ func TestMarkdown(t *testing.T) {
 
 // TestTerminal: what a reader should not miss is last, in lines that fit, and in colors where there are some.
 func TestTerminal(t *testing.T) {
-	p := read(t, edit...)
-	text := forTerminal(p, false, look{width: 30})
+	p := read(written(t, edit...))
+	text := forTerminal(p, false)
 	assert.Equal(t, `! kubernetes:apps/v1:StatefulSet  loader (update)
 ! kubernetes:batch/v1:Job  a-completion (replace)
 ! kubernetes:core/v1:ConfigMap  scripts (update)
@@ -173,29 +163,30 @@ What the stack needs:
 NODE POOL  NODES
 system     1
 
-warning: persia:jobs[0]: the
-  tag is latest
+warning: persia:jobs[0].image: the tag is latest, which may be another image
+  tomorrow; write a version
 
 What this update does to what runs:
 - the job a ends
 - the pool b goes
 
-2 to create, 2 to update, 1 to delete, 1 to replace; USD 3.50 an hour (+1.50)
+2 to create, 2 to update, 1 to delete, 2 to replace; USD 3.50 an hour (+1.50)
 `, text)
-	assert.Contains(t, forTerminal(p, true, look{width: 30}), "\n!     replicas: 1 => 33554432\n")
-	assert.Contains(t, forTerminal(p, false, look{30, true}), "\x1b[31m- gcp:storage/bucket:Bucket  vol (delete) [retain]\x1b[0m\n")
-	assert.Equal(t, look{width: width}, lookOf(&bytes.Buffer{}), "a file")
-	assert.Equal(t, "\nno changes; USD 2.00 an hour\n", forTerminal(read(t, outputs(nil, costs(2))), false, look{}), "at first")
+	assert.Contains(t, forTerminal(p, true), "\n!     replicas: 1 => 33554432\n")
+	assert.Equal(t, "\nno changes; USD 2.00 an hour\n", forTerminal(read(written(t, outputs(nil, costs(2)))), false), "at first")
+	color.NoColor = false
+	t.Cleanup(func() { color.NoColor = true })
+	assert.Contains(t, forTerminal(p, false), "\x1b[31m- gcp:storage/bucket:Bucket  vol (delete) [retain]\x1b[0m\n")
 }
 
 // TestFingerprint checks that the fingerprint does not depend on the engine's order, and that it depends
 // on each change.
 func TestFingerprint(t *testing.T) {
-	want := read(t, edit...).fingerprint()
+	want := read(written(t, edit...)).fingerprint()
 	reversed := slices.Clone(edit)
 	slices.Reverse(reversed)
-	assert.Equal(t, want, read(t, reversed...).fingerprint())
-	assert.Equal(t, "none", read(t, edit[:5]...).fingerprint())
+	assert.Equal(t, want, read(written(t, reversed...)).fingerprint())
+	assert.Equal(t, "none", read(written(t, edit[:5]...)).fingerprint())
 	for i, changed := range map[int]object{
 		5:  planned("create", "kubernetes:core/v1:PersistentVolume", "other", nil, object{}),
 		6:  planned("update", "kubernetes:apps/v1:StatefulSet", "loader", object{"replicas": 1}, object{"replicas": 3}),
@@ -206,7 +197,7 @@ func TestFingerprint(t *testing.T) {
 	} {
 		events := slices.Clone(edit)
 		events[i] = changed
-		assert.NotEqual(t, want, read(t, events...).fingerprint(), "event %d", i)
+		assert.NotEqual(t, want, read(written(t, events...)).fingerprint(), "event %d", i)
 	}
 }
 
@@ -214,7 +205,7 @@ func TestFingerprint(t *testing.T) {
 // closed, and that it says what was cut.
 func TestLongPreview(t *testing.T) {
 	const lines = 5000
-	long := read(t, edit...)
+	long := read(written(t, edit...))
 	long.needs += strings.Repeat("\na long line of some pool ```", lines)
 	long.warnings = slices.Repeat([]string{"of every kind"}, lines)
 	long.errors = slices.Repeat([]string{strings.Repeat("é", 70_001)}, 2)
@@ -251,27 +242,24 @@ func TestPreviewAndComment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			code, err := previewAndComment("dev", "Drift", is.command, &out, &log)
-			require.NoError(t, err)
-			assert.Equal(t, is.code, code)
+			err := previewAndComment("dev", "Drift", is.command, &out, &log)
+			assert.Equal(t, ends(is.code, nil), err)
 			assert.Contains(t, out.String(), is.want)
 			assert.Equal(t, name == "fails", strings.Contains(log.String(), "taints?\nhello\n"), "the log has the messages")
 		})
 	}
 	t.Run("on a terminal", func(t *testing.T) {
 		refused := said("error", "an unhandled error occurred: 1 error occurred:\n\t* stack configuration: 1 problem\npersia:a: unknown field\n\n")
-		require.NoError(t, os.WriteFile(events, []byte(written(t, refused, summary(object{"create": 1}))), 0o600))
+		require.NoError(t, os.WriteFile(events, []byte(written(t, refused)), 0o600))
 		var out, log bytes.Buffer
-		code, err := previewAndPrint("dev", false, []string{"sh", "-c", "cat " + events + "; exit 3"}, &out, &log)
-		assert.Equal(t, 3, code)
-		assert.EqualError(t, err, "stack configuration: 1 problem\npersia:a: unknown field")
+		err := previewAndPrint("dev", false, []string{"sh", "-c", "cat " + events + "; exit 3"}, &out, &log)
+		assert.Equal(t, &failed{3, errors.New("stack configuration: 1 problem\npersia:a: unknown field")}, err)
 		assert.Empty(t, out.String(), "a refusal is all that it says")
-		_, err = previewAndPrint("dev", false, []string{"sh", "-c", "echo error: no stack; exit 1"}, &out, &log)
+		err = previewAndPrint("dev", false, []string{"sh", "-c", "echo error: no stack; exit 1"}, &out, &log)
 		assert.EqualError(t, err, "error: no stack")
 	})
 	t.Run("no such command", func(t *testing.T) {
-		code, err := previewAndComment("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
-		assert.Equal(t, 1, code)
+		err := previewAndComment("dev", "Preview", []string{"./no-such-command"}, nil, &bytes.Buffer{})
 		assert.ErrorContains(t, err, "no-such-command")
 	})
 	t.Run("pulumi by default", func(t *testing.T) {
@@ -279,8 +267,7 @@ func TestPreviewAndComment(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $PULUMI_ENABLE_STREAMING_JSON_PREVIEW $*\"\nexit 1\n"), 0o700))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		var out bytes.Buffer
-		_, err := previewAndComment("prod", "Preview", nil, &out, &bytes.Buffer{})
-		require.NoError(t, err)
+		assert.Equal(t, ends(1, nil), previewAndComment("prod", "Preview", nil, &out, &bytes.Buffer{}))
 		assert.Contains(t, out.String(), "\ntrue preview --stack prod --json --non-interactive --color never\n")
 	})
 }

@@ -33,13 +33,16 @@ type failed struct {
 	error
 }
 
-// fails returns an error that ends a command with the exit code 1, or nil.
-func fails(err error) error {
-	if err == nil {
+// ends returns an error that ends a command with an exit code, or with 1 at an error, or nil.
+func ends(code int, err error) error {
+	if code == 0 && err == nil {
 		return nil
 	}
-	return &failed{1, err}
+	return &failed{max(code, 1), err}
 }
+
+// fails returns an error that ends a command with the exit code 1, or nil.
+func fails(err error) error { return ends(0, err) }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
@@ -173,11 +176,7 @@ func previewCommand() *cobra.Command {
 happens to what runs, and the cost. It runs "pulumi preview", or another command that prints the engine's
 events, and exits with its exit code.`,
 		RunE: func(command *cobra.Command, args []string) error {
-			code, err := previewAndPrint(stack, diff, args, command.OutOrStdout(), command.ErrOrStderr())
-			if code != 0 || err != nil {
-				return &failed{max(code, 1), err}
-			}
-			return nil
+			return previewAndPrint(stack, diff, args, command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
 	command.Flags().BoolVar(&diff, "diff", false, "show each value that changes")
@@ -193,11 +192,7 @@ func commentCommand() *cobra.Command {
 for its reviewer as the Markdown of one comment. It exits with the exit code of the preview; if the
 preview fails, the comment says why.`,
 		RunE: func(command *cobra.Command, args []string) error {
-			code, err := previewAndComment(stack, title, args, command.OutOrStdout(), command.ErrOrStderr())
-			if code != 0 || err != nil {
-				return &failed{code, err}
-			}
-			return nil
+			return previewAndComment(stack, title, args, command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
 	command.Flags().StringVar(&title, "title", "Preview", "what the comment is about: Preview, Drift")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/json"
@@ -22,9 +21,8 @@ type event struct {
 		Severity, Prefix, Message string
 		Ephemeral                 bool
 	} `json:"diagnosticEvent"`
-	Before  *struct{ Metadata step }                  `json:"resourcePreEvent"`
-	Outputs *struct{ Metadata step }                  `json:"resOutputsEvent"`
-	Summary *struct{ ResourceChanges map[string]int } `json:"summaryEvent"`
+	Before  *struct{ Metadata step } `json:"resourcePreEvent"`
+	Outputs *struct{ Metadata step } `json:"resOutputsEvent"`
 }
 
 // step is a planned operation on a resource.
@@ -40,7 +38,7 @@ type side struct {
 	RetainOnDelete  bool
 }
 
-// preview has the parts of a preview. It reads the engine's events as they are written to it.
+// preview has the parts of a preview.
 type preview struct {
 	// needs are the tables of capacity, quotas and cost.
 	needs string
@@ -51,12 +49,8 @@ type preview struct {
 	// changes are the resources that will not stay as they are, and outputs the stack's outputs.
 	changes []step
 	outputs step
-	// counts are the changes by operation, like "3 to create".
-	counts []string
 	// messages are those of all events, and said is what the command printed besides events.
 	messages, said string
-
-	rest []byte
 }
 
 const (
@@ -70,31 +64,20 @@ const (
 // as an update; the program's reaction to it is an operation of its own.
 var operations = []string{"create", "update", "delete", "replace", "import", "import-replacement", "discard", "discard-replaced", "remove-pending-replace"}
 
-// Write reads the events in the whole lines so far.
-func (p *preview) Write(text []byte) (int, error) {
-	p.rest = append(p.rest, text...)
-	for {
-		line, rest, whole := bytes.Cut(p.rest, []byte("\n"))
-		if !whole {
-			return len(text), nil
-		}
-		p.rest = rest
-		p.read(string(line))
+// read reads what a command has printed.
+func read(text string) *preview {
+	var p preview
+	for line := range strings.Lines(text) {
+		p.read(line)
 	}
-}
-
-// end reads the last line.
-func (p *preview) end() {
-	if len(p.rest) > 0 {
-		p.read(string(p.rest))
-	}
+	return &p
 }
 
 func (p *preview) read(line string) {
 	var e event
 	if !strings.HasPrefix(line, "{") || json.Unmarshal([]byte(line), &e) != nil {
-		p.said += line + "\n"
-		p.messages += line + "\n"
+		p.said += line
+		p.messages += line
 		return
 	}
 	switch {
@@ -105,12 +88,6 @@ func (p *preview) read(line string) {
 		p.changes = append(p.changes, e.Before.Metadata)
 	case e.Outputs != nil && e.Outputs.Metadata.Type == "pulumi:pulumi:Stack":
 		p.outputs = e.Outputs.Metadata
-	case e.Summary != nil:
-		for _, operation := range operations {
-			if n := e.Summary.ResourceChanges[operation]; n > 0 {
-				p.counts = append(p.counts, fmt.Sprintf("%d to %s", n, operation))
-			}
-		}
 	}
 }
 
@@ -275,6 +252,23 @@ func (p *preview) fingerprint() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(diff)))[:16]
 }
 
+// counts returns how many resources change by operation, like "3 to create".
+func (p *preview) counts() string {
+	var counts []string
+	for _, operation := range operations {
+		n := 0
+		for _, change := range p.changes {
+			if change.Op == operation {
+				n++
+			}
+		}
+		if n > 0 {
+			counts = append(counts, fmt.Sprintf("%d to %s", n, operation))
+		}
+	}
+	return cmp.Or(strings.Join(counts, ", "), "no changes")
+}
+
 // readPreview runs `pulumi preview`, or another command that prints the engine's events, one JSON object a line.
 // It writes what the command says beside them to log, and returns the command's exit code. It returns an
 // error if the command did not run.
@@ -284,9 +278,8 @@ func readPreview(stack string, command []string, log io.Writer) (*preview, int, 
 	}
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "PULUMI_ENABLE_STREAMING_JSON_PREVIEW=true")
-	var p preview
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &p, io.MultiWriter(&said, log)
+	var events, said strings.Builder
+	cmd.Stdout, cmd.Stderr = &events, io.MultiWriter(&said, log)
 	code, err := 0, cmd.Run()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
 		// A command that a signal has ended has no exit code.
@@ -294,41 +287,35 @@ func readPreview(stack string, command []string, log io.Writer) (*preview, int, 
 	} else if err != nil {
 		return nil, 1, err
 	}
-	p.end()
+	p := read(events.String())
 	p.said += said.String()
-	return &p, code, nil
+	return p, code, nil
 }
 
 // previewAndComment writes the comment of a preview to out, and its messages and changes to log.
-func previewAndComment(stack, title string, command []string, out, log io.Writer) (int, error) {
+func previewAndComment(stack, title string, command []string, out, log io.Writer) error {
 	p, code, err := readPreview(stack, command, log)
-	if err != nil {
-		return code, err
+	if err == nil {
+		_, err = fmt.Fprint(log, p.messages, p.diff())
 	}
-	if _, err := fmt.Fprint(log, p.messages, p.diff()); err != nil {
-		return 1, err
+	if err == nil {
+		_, err = io.WriteString(out, comment(title, stack, p, code))
 	}
-	if _, err := io.WriteString(out, comment(title, stack, p, code)); err != nil {
-		return 1, err
-	}
-	return code, nil
+	return ends(code, err)
 }
 
 // previewAndPrint writes a preview for a terminal to out, and returns why it failed.
-func previewAndPrint(stack string, diff bool, command []string, out, log io.Writer) (int, error) {
+func previewAndPrint(stack string, diff bool, command []string, out, log io.Writer) error {
 	_, _ = fmt.Fprintf(log, "previewing the stack %s …\n", stack)
 	p, code, err := readPreview(stack, command, log)
 	if err != nil {
-		return code, err
+		return ends(code, err)
 	}
-	if code != 0 {
+	if code == 0 {
+		_, err = io.WriteString(out, forTerminal(p, diff))
+	} else if why := cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages)); why != "" {
 		// Without an error of the engine, the command says why, here or in the log.
-		why := cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages))
-		if why == "" {
-			return code, nil
-		}
-		return code, errors.New(wrapped(why, lookOf(out).width))
+		err = errors.New(wrapped(why, terminalWidth))
 	}
-	_, err = io.WriteString(out, forTerminal(p, diff, lookOf(out)))
-	return code, err
+	return ends(code, err)
 }
