@@ -64,7 +64,7 @@ class Script:
 
     def values(self):
         """Return the metrics that the pod pushes to the gateway."""
-        return {"alive": int(self.status is None), "finished": int(self.status == 0)}
+        return {"persia_replica_alive": int(self.status is None), "persia_replica_finished": int(self.status == 0)}
 
     def run(self):
         trouble = checks.before(self.environment["PERSIA_ROLE"], self.environment) or self.no_gpus()

@@ -30,11 +30,11 @@ class Runs(unittest.TestCase):
     def test_the_pod_ends_as_its_script_and_pushes_that(self):
         """The first process of a pod speaks for all."""
         for name, rank, files, gpus, ends, status, started, pushed in (
-            ("success", "0", None, None, 0, 0, 1, {"alive": 0, "finished": 1}),
-            ("failure", "0", None, None, 7, 7, 1, {"alive": 0, "finished": 0}),
+            ("success", "0", None, None, 0, 0, 1, {"persia_replica_alive": 0, "persia_replica_finished": 1}),
+            ("failure", "0", None, None, 7, 7, 1, {"persia_replica_alive": 0, "persia_replica_finished": 0}),
             ("another process", "1", None, None, 0, 0, 1, None),
-            ("a missing script", "0", "the script is not there", None, 0, 1, 0, {"alive": 0, "finished": 0}),
-            ("GPUs that PyTorch does not see", "0", None, "PyTorch sees 1 GPUs", 0, 1, 0, {"alive": 0, "finished": 0}),
+            ("a missing script", "0", "the script is not there", None, 0, 1, 0, {"persia_replica_alive": 0, "persia_replica_finished": 0}),
+            ("GPUs that PyTorch does not see", "0", None, "PyTorch sees 1 GPUs", 0, 1, 0, {"persia_replica_alive": 0, "persia_replica_finished": 0}),
         ):
             with self.subTest(name):
                 values, said = [], []
