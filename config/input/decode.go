@@ -54,7 +54,7 @@ type Located struct {
 }
 
 // Layers are values of the tree for the same object. Later ones take precedence, field by field, except in
-// lists and dictionaries, which they replace.
+// lists, dictionaries, and objects behind pointers, which they replace.
 type Layers []any
 
 type decoder struct {
@@ -101,10 +101,8 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 	}
 	switch out.Kind() {
 	case reflect.Pointer:
-		if out.IsNil() {
-			out.Set(reflect.New(out.Type().Elem()))
-			fillIn(out.Elem())
-		}
+		out.Set(reflect.New(out.Type().Elem()))
+		fillIn(out.Elem())
 		d.decode(path, in, out.Elem())
 	case reflect.Struct:
 		if object, ok := expect[map[string]any](d, path, in, out, "an object"); ok {

@@ -321,6 +321,7 @@ func TestManifestFileRefuses(t *testing.T) {
 		{"wrong node pool", edits{"persia:jobs[0].nodePool": "loader"}, "persia:jobs[0].dataloader.nodePool", []string{`"loader"`, "loaders"}},
 		{"wrong replicas beside", edits{"persia:jobs[0].nnWorker.replicas": -1}, "persia:jobs[0].nnWorker.replicas", []string{"-1", "at least 1"}},
 		{"wrong replicas beside, in the older spelling", edits{"persia:jobs[0].middlewareServer": edits{"replicas": -1}}, "persia:jobs[0].middlewareServer.replicas", []string{"-1", "at least 1"}},
+		{"list beside", edits{"persia:jobs[0].env": []any{edits{"value": "a"}}}, "persia:jobs[0].env[0].name", []string{"Required"}},
 		{"wrong NATS beside", edits{"persia:nats": edits{"size": -1}}, "persia:nats.size", []string{"-1", "at least 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
