@@ -52,7 +52,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
-	root.AddCommand(preflightCommand(), statusCommand(), previewCommand(), commentCommand(), recoverCommand())
+	root.AddCommand(preflightCommand(), statusCommand(), previewCommand(), commentCommand(), recoverCommand(), pricesCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

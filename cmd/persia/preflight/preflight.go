@@ -44,7 +44,7 @@ type Check struct {
 // error if the stack file in the folder cannot be read or has mistakes, because the needs of the
 // stack are then unknown.
 func Run(ctx context.Context, dir, name string, gcloud Gcloud) ([]Check, error) {
-	stack, err := load(dir, name)
+	stack, err := Load(dir, name)
 	if err != nil {
 		return nil, err
 	}

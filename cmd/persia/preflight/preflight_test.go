@@ -233,7 +233,7 @@ func TestServices(t *testing.T) {
 			standard("artifactregistry.googleapis.com")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stack, err := load(folder(t, c.stack), "dev")
+			stack, err := Load(folder(t, c.stack), "dev")
 			require.NoError(t, err)
 			var needed []string
 			for service, needs := range services(stack) {
@@ -248,7 +248,7 @@ func TestServices(t *testing.T) {
 	require.NoError(t, err)
 	_, enabled, _ := strings.Cut(string(page), "\n## 3. APIs\n")
 	enabled, _, _ = strings.Cut(enabled, "\n## ")
-	dev, err := load("../../..", "dev")
+	dev, err := Load("../../..", "dev")
 	require.NoError(t, err)
 	for service, needs := range services(dev) {
 		assert.Equal(t, needs, strings.Contains(enabled, service), "the page enables for dev %s", service)

@@ -13,8 +13,8 @@ import (
 // sealed replaces each encrypted value, which preflight cannot decrypt.
 const sealed = "encrypted"
 
-// load loads a stack as the program does, but for its encrypted values.
-func load(dir, name string) (*config.Stack, error) {
+// Load loads a stack as the program does, but for its encrypted values.
+func Load(dir, name string) (*config.Stack, error) {
 	files, path := os.DirFS(dir), input.StackFileName(name)
 	file, err := input.ReadStackFile(files, path, config.Namespace)
 	if errors.Is(err, fs.ErrNotExist) {
