@@ -66,7 +66,6 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 		Disks:      filepath.Join(s.storage(), "node"),
 		Images:     n.Images,
 		Kubeconfig: s.Kubeconfig(),
-		PKI:        s.cluster.PKI(),
 		Tools:      s.options.Tools,
 		Buckets:    n.Buckets,
 	}

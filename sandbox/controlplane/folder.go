@@ -14,7 +14,7 @@ func (f folder) Kubeconfig() string { return filepath.Join(f.dir, "kubeconfig") 
 // and request of a service account.
 func (f folder) AuditLog() string { return filepath.Join(f.workdir(), "logs", "audit.log") }
 
-// PKI returns the folder of the certificate authority for clients: ca.crt and ca.key.
+// PKI returns the folder of the certificate authority.
 func (f folder) PKI() string { return filepath.Join(f.workdir(), "pki") }
 
 // Proxy returns the socket through which the API server reaches Services and nodes.

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
 
 	"persia/internal/testkit"
 	"persia/sandbox/process"
@@ -179,23 +178,15 @@ func testOptions(t *testing.T) Options {
 	require.NoError(t, err, "%s", output)
 	o := Options{
 		Dir: filepath.Join(dir, "node"), Disks: filepath.Join(dir, "disks"), Images: dir,
-		Kubeconfig: filepath.Join(dir, "kubeconfig"), PKI: dir, Tools: tools,
+		Kubeconfig: filepath.Join(dir, "kubeconfig"), Tools: tools,
 	}
 	config := clientcmdapi.NewConfig()
 	config.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:29999"}
-	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.AuthInfos["c"] = &clientcmdapi.AuthInfo{Token: "t"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "c"}
 	config.CurrentContext = "c"
 	require.NoError(t, clientcmd.WriteToFile(*config, o.Kubeconfig))
-	writeAuthority(t, dir)
 	return o
-}
-
-func writeAuthority(t *testing.T, dir string) {
-	t.Helper()
-	certificate, key, err := cert.GenerateSelfSignedCertKey("ca", nil, nil)
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.crt"), certificate, 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "ca.key"), key, 0o600))
 }
 
 func read(t *testing.T, path string) string {

@@ -21,10 +21,7 @@ type Options struct {
 	Images string
 	// Kubeconfig is the administrator's.
 	Kubeconfig string
-	// PKI is the folder of ca.crt and ca.key, which certificates of clients are signed
-	// with.
-	PKI   string
-	Tools toolchain.Tools
+	Tools      toolchain.Tools
 	// Buckets is the address on the loopback interface of a server of buckets, or empty. The Tools then have gcsfuse.
 	Buckets string
 }
