@@ -62,15 +62,11 @@ func (f folder) writeAuthPlugin(cluster *rest.Config) error {
 	if err := os.MkdirAll(f.bin(), 0o700); err != nil {
 		return err
 	}
-	config := rest.CopyConfig(cluster)
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return err
-	}
 	credential, err := json.Marshal(clientauth.ExecCredential{
 		TypeMeta: metav1.TypeMeta{APIVersion: clientauth.SchemeGroupVersion.String(), Kind: "ExecCredential"},
 		Status: &clientauth.ExecCredentialStatus{
-			ClientCertificateData: string(config.CertData),
-			ClientKeyData:         string(config.KeyData),
+			ClientCertificateData: string(cluster.CertData),
+			ClientKeyData:         string(cluster.KeyData),
 		},
 	})
 	if err != nil {

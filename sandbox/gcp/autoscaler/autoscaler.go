@@ -73,8 +73,9 @@ func (a *autoscaler) round(ctx context.Context) error {
 	errs := []error{err}
 	due := a.due(plan.rooms, booked, now)
 	for _, pool := range plan.pools {
-		errs = append(errs, a.grow(ctx, pool, plan.newNodes(pool)))
-		for _, node := range pool.Spare(plan.nodes(pool), ofPool(pool, due)) {
+		errs = append(errs, a.grow(ctx, pool, plan.nodesOf(pool, true)))
+		idle := slices.DeleteFunc(slices.Clone(due), func(node *corev1.Node) bool { return !pool.Has(node) })
+		for _, node := range pool.Spare(plan.nodesOf(pool, false), idle) {
 			errs = append(errs, a.remove(ctx, pool, node))
 		}
 	}

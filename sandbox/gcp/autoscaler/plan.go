@@ -25,14 +25,12 @@ type snapshot struct {
 
 // plan is the placement of the running pods, and of those that wait.
 type plan struct {
-	pools      []gke.Pool
-	daemonSets []*appsv1.DaemonSet
-	stocks     map[string]Stock
-	rooms      []*room
+	snapshot
+	rooms []*room
 }
 
 func newPlan(s snapshot) *plan {
-	p := &plan{pools: s.pools, daemonSets: s.daemonSets, stocks: s.stocks}
+	p := &plan{snapshot: s}
 	bound, waiting := sortOut(s)
 	for _, node := range s.nodes {
 		p.rooms = append(p.rooms, p.newRoom(node, bound[node.Name]))
@@ -102,7 +100,7 @@ func (p *plan) assign(d demand) {
 		}
 	}
 	for _, pool := range p.pools {
-		nodes := p.nodes(pool)
+		nodes := p.nodesOf(pool, false)
 		if pool.Queued() || len(nodes) >= p.limit(pool) {
 			continue
 		}
@@ -119,32 +117,13 @@ func (p *plan) assign(d demand) {
 	}
 }
 
-// nodes returns the nodes that a pool has, and the nodes planned for it.
-func (p *plan) nodes(pool gke.Pool) []*corev1.Node {
+// nodesOf returns the nodes that a pool has, and the nodes planned for it. isNew are the latter alone.
+func (p *plan) nodesOf(pool gke.Pool, isNew bool) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, room := range p.rooms {
-		nodes = append(nodes, room.node)
-	}
-	return ofPool(pool, nodes)
-}
-
-// newNodes returns the nodes planned for a pool.
-func (p *plan) newNodes(pool gke.Pool) []*corev1.Node {
-	var nodes []*corev1.Node
-	for _, room := range p.rooms {
-		if room.planned {
+		if pool.Has(room.node) && (room.planned || !isNew) {
 			nodes = append(nodes, room.node)
 		}
 	}
-	return ofPool(pool, nodes)
-}
-
-func ofPool(pool gke.Pool, nodes []*corev1.Node) []*corev1.Node {
-	var own []*corev1.Node
-	for _, node := range nodes {
-		if pool.Has(node) {
-			own = append(own, node)
-		}
-	}
-	return own
+	return nodes
 }

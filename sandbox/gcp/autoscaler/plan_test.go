@@ -164,7 +164,7 @@ func daemonSet(name, cpu string) *appsv1.DaemonSet {
 func (p *plan) planned() map[string]int {
 	count := map[string]int{}
 	for _, pool := range p.pools {
-		for _, node := range p.newNodes(pool) {
+		for _, node := range p.nodesOf(pool, true) {
 			count[pool.Name()+" "+node.Labels[corev1.LabelTopologyZone]]++
 		}
 	}
@@ -265,7 +265,7 @@ func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 			nodes := nodesOf(pool, 1)
 			c.change(nodes[0])
 			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: nodes, pods: several(1, "1")})
-			assert.Len(t, plan.newNodes(pool), c.want)
+			assert.Len(t, plan.nodesOf(pool, true), c.want)
 		})
 	}
 }
@@ -295,7 +295,7 @@ func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: c.has, pods: c.pods})
-			assert.Len(t, plan.newNodes(pool), c.want)
+			assert.Len(t, plan.nodesOf(pool, true), c.want)
 		})
 	}
 }

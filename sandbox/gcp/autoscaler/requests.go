@@ -158,8 +158,8 @@ func (a *autoscaler) answer(ctx context.Context, plan *plan, r *request, now tim
 	if len(plan.newNodesFor(pool, nil, newDemand(pod), count)) > pool.Max() {
 		return a.fail(ctx, r, fmt.Sprintf("the pods need more nodes than node pool %s may have, which is %d", pool.Name(), pool.Max()))
 	}
-	nodes := plan.newNodesFor(pool, plan.nodes(pool), newDemand(pod), count)
-	if len(nodes)+len(plan.nodes(pool)) > plan.limit(pool) {
+	nodes := plan.newNodesFor(pool, plan.nodesOf(pool, false), newDemand(pod), count)
+	if len(nodes)+len(plan.nodesOf(pool, false)) > plan.limit(pool) {
 		return nil
 	}
 	return a.provision(ctx, plan, r, pool, nodes)

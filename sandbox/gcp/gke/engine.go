@@ -3,7 +3,6 @@ package gke
 import (
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -53,12 +52,8 @@ func (e Engine) Connect(cluster google.Body) error {
 	if e.Config == nil {
 		return ErrNotRunning
 	}
-	config := rest.CopyConfig(e.Config)
-	if err := rest.LoadTLSFiles(config); err != nil {
-		return fmt.Errorf("certificate authority of the API server: %w", err)
-	}
 	cluster["endpoint"] = e.endpoint()
-	google.Set(cluster, "masterAuth.clusterCaCertificate", base64.StdEncoding.EncodeToString(config.CAData))
+	google.Set(cluster, "masterAuth.clusterCaCertificate", base64.StdEncoding.EncodeToString(e.Config.CAData))
 	return nil
 }
 
