@@ -1,10 +1,8 @@
 package status
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,7 +25,6 @@ type record struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
 		QueueName string `json:"queueName"`
-		Priority  int32  `json:"priority"`
 		// Active is true unless a person or Kueue has taken the job out of its queue.
 		Active *bool `json:"active"`
 	} `json:"spec"`
@@ -85,53 +82,27 @@ func records(ctx context.Context, client dynamic.Interface, kind schema.GroupVer
 	return all.Items, nil
 }
 
-// queued returns the places of jobs in Kueue's queues at a time, by NAMESPACE/JOB.
+// queued returns what jobs wait for in Kueue's queues at a time, by NAMESPACE/JOB.
 func queued(all []record, now time.Time) map[string][]Wait {
-	queues, waits := map[string][]record{}, map[string][]Wait{}
-	add := func(w record, verb, place string, values ...any) {
-		job := w.job()
-		waits[w.Namespace+"/"+job] = []Wait{{
-			Cause: "queue", Pod: job,
-			Says: fmt.Sprintf(place, values...) + ": " + w.answer("Kueue has not looked at it yet"),
-			Next: fmt.Sprintf("kubectl -n %s "+verb, w.Namespace, w.Name),
-		}}
-	}
-	const describe = "describe workload %s"
+	waits := map[string][]Wait{}
 	for _, w := range all {
-		again := w.Status.RequeueState.RequeueAt
+		place, verb, again := "in the queue "+w.Spec.QueueName, "describe workload "+w.Name, w.Status.RequeueState.RequeueAt
 		switch {
 		case meta.IsStatusConditionTrue(w.Status.Conditions, "Admitted") || meta.IsStatusConditionTrue(w.Status.Conditions, "Finished"):
+			continue
 		case w.Spec.Active != nil && !*w.Spec.Active:
-			add(w, "patch workload %s --type merge --patch '{\"spec\": {\"active\": true}}'", "out of the queue %s until it is active", w.Spec.QueueName)
+			place = "out of the queue " + w.Spec.QueueName + " until it is active"
+			verb = "patch workload " + w.Name + ` --type merge --patch '{"spec": {"active": true}}'`
 		case again != nil && again.After(now):
-			add(w, describe, "out of the queue %s until %s, after %d starts without all pods",
+			place = fmt.Sprintf("out of the queue %s until %s, after %d starts without all pods",
 				w.Spec.QueueName, again.UTC().Format(time.RFC3339), w.Status.RequeueState.Count)
-		default:
-			queue := w.Namespace + "/" + w.Spec.QueueName
-			queues[queue] = append(queues[queue], w)
 		}
-	}
-	for _, queue := range queues {
-		// Kueue's order: the highest priority first, then the one that has waited longest.
-		slices.SortFunc(queue, func(a, b record) int {
-			return cmp.Or(cmp.Compare(b.Spec.Priority, a.Spec.Priority), a.since().Compare(b.since()))
-		})
-		for i, w := range queue {
-			add(w, describe, "place %d of %d in the queue %s", i+1, len(queue), w.Spec.QueueName)
-		}
+		waits[w.Namespace+"/"+w.job()] = []Wait{{
+			Cause: "queue", Pod: w.job(), Says: place + ": " + w.answer("Kueue has not looked at it yet"),
+			Next: "kubectl -n " + w.Namespace + " " + verb,
+		}}
 	}
 	return waits
-}
-
-// since returns when a job took its place: at its creation, or when it lost its nodes because not all
-// of its pods were ready in time, or because an admission check failed. This is the order of the
-// timestamp Eviction (Ordering.GetQueueOrderTimestamp in pkg/workload of Kueue v0.16.1).
-func (r record) since() time.Time {
-	evicted := meta.FindStatusCondition(r.Status.Conditions, "Evicted")
-	if evicted != nil && evicted.Status == metav1.ConditionTrue && (evicted.Reason == "PodsReadyTimeout" || evicted.Reason == "AdmissionCheck") {
-		return evicted.LastTransitionTime.Time
-	}
-	return r.CreationTimestamp.Time
 }
 
 // job returns the name of the JobSet of a workload.

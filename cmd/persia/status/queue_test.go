@@ -8,17 +8,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// condition returns a condition of a record, which has been so for an hour.
+// condition returns a condition of a record.
 func condition(kind, reason string, status metav1.ConditionStatus) metav1.Condition {
-	return metav1.Condition{Type: kind, Reason: reason, Status: status, Message: "because", LastTransitionTime: metav1.NewTime(now.Add(-time.Hour))}
+	return metav1.Condition{Type: kind, Reason: reason, Status: status, Message: "because"}
 }
 
-// inQueue returns the workload of a job that was created hours ago, as Kueue v0.16.1 writes it.
-func inQueue(job, queue string, hours int, conditions ...metav1.Condition) record {
+// inQueue returns the workload of a job, as Kueue v0.16.1 writes it.
+func inQueue(job, queue string, conditions ...metav1.Condition) record {
 	controller := true
 	w := record{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "persia", Name: "jobset-" + job + "-4a113", CreationTimestamp: metav1.NewTime(now.Add(-time.Duration(hours) * time.Hour)),
-		OwnerReferences: []metav1.OwnerReference{{Name: job, Controller: &controller}},
+		Namespace: "persia", Name: "jobset-" + job + "-4a113", OwnerReferences: []metav1.OwnerReference{{Name: job, Controller: &controller}},
 	}}
 	w.Spec.QueueName, w.Status.Conditions = queue, conditions
 	return w
@@ -26,34 +25,28 @@ func inQueue(job, queue string, hours int, conditions ...metav1.Condition) recor
 
 func TestQueued(t *testing.T) {
 	full := condition("QuotaReserved", "Pending", metav1.ConditionFalse)
-	urgent := inQueue("a", "ads", 0, full)
-	urgent.Spec.Priority = 100
-	inactive := inQueue("a", "ads", 1, condition("Evicted", "Deactivated", metav1.ConditionTrue))
+	inactive := inQueue("a", "ads", condition("Evicted", "Deactivated", metav1.ConditionTrue))
 	inactive.Spec.Active = new(false)
-	late := inQueue("a", "ads", 3, condition("Evicted", "PodsReadyTimeout", metav1.ConditionTrue))
-	waits := late
+	waits := inQueue("a", "ads", condition("Evicted", "PodsReadyTimeout", metav1.ConditionTrue))
 	waits.Status.RequeueState.Count, waits.Status.RequeueState.RequeueAt = 2, &metav1.Time{Time: now.Add(time.Minute)}
-	backToQueue := late
+	backToQueue := waits
 	backToQueue.Status.RequeueState.RequeueAt = &metav1.Time{Time: now}
-	b := inQueue("b", "ads", 2, full)
+	b := inQueue("b", "ranking", full)
 	for name, c := range map[string]struct {
 		workloads []record
 		// a and b are what the jobs wait for.
 		a, b string
 	}{
 		"no queues":                              {},
-		"one runs":                               {[]record{inQueue("a", "ads", 3, full, condition("Admitted", "", metav1.ConditionTrue)), b}, "", "place 1 of 1 in the queue ads: because"},
-		"one is complete":                        {[]record{inQueue("a", "ads", 3, condition("Finished", "", metav1.ConditionTrue)), b}, "", "place 1 of 1 in the queue ads: because"},
-		"the older one goes first":               {[]record{b, inQueue("a", "ads", 3, full)}, "place 1 of 2 in the queue ads: because", "place 2 of 2 in the queue ads: because"},
-		"a priority goes first":                  {[]record{b, urgent}, "place 1 of 2 in the queue ads: because", "place 2 of 2 in the queue ads: because"},
-		"each team has a queue":                  {[]record{b, inQueue("a", "ranking", 0, full)}, "place 1 of 1 in the queue ranking: because", "place 1 of 1 in the queue ads: because"},
-		"evicted long ago, behind a later job":   {[]record{late, b}, "place 2 of 2 in the queue ads: because", "place 1 of 2 in the queue ads: because"},
-		"stopped for a more urgent job":          {[]record{inQueue("a", "ads", 3, condition("Evicted", "Preempted", metav1.ConditionTrue)), b}, "place 1 of 2 in the queue ads: because", "place 2 of 2 in the queue ads: because"},
-		"backs off":                              {[]record{waits, b}, "out of the queue ads until 2026-11-24T12:01:00Z, after 2 starts without all pods: because", "place 1 of 1 in the queue ads: because"},
-		"has backed off":                         {[]record{backToQueue}, "place 1 of 1 in the queue ads: because", ""},
+		"one runs":                               {[]record{inQueue("a", "ads", full, condition("Admitted", "", metav1.ConditionTrue)), b}, "", "in the queue ranking: because"},
+		"one is complete":                        {[]record{inQueue("a", "ads", condition("Finished", "", metav1.ConditionTrue)), b}, "", "in the queue ranking: because"},
+		"both wait":                              {[]record{b, inQueue("a", "ads", full)}, "in the queue ads: because", "in the queue ranking: because"},
+		"stopped for a more urgent job":          {[]record{inQueue("a", "ads", condition("Evicted", "Preempted", metav1.ConditionTrue))}, "in the queue ads: because", ""},
+		"backs off":                              {[]record{waits}, "out of the queue ads until 2026-11-24T12:01:00Z, after 2 starts without all pods: because", ""},
+		"has backed off":                         {[]record{backToQueue}, "in the queue ads: because", ""},
 		"inactive":                               {[]record{inactive}, "out of the queue ads until it is active: because", ""},
-		"waits for nodes, with a share of quota": {[]record{inQueue("a", "ads", 1, condition("QuotaReserved", "", metav1.ConditionTrue))}, "place 1 of 1 in the queue ads: because", ""},
-		"new":                                    {[]record{inQueue("a", "ads", 0)}, "place 1 of 1 in the queue ads: Kueue has not looked at it yet", ""},
+		"waits for nodes, with a share of quota": {[]record{inQueue("a", "ads", condition("QuotaReserved", "", metav1.ConditionTrue))}, "in the queue ads: because", ""},
+		"new":                                    {[]record{inQueue("a", "ads")}, "in the queue ads: Kueue has not looked at it yet", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			waits := queued(c.workloads, now)

@@ -172,7 +172,7 @@ system     e2-standard-4  1/1                          0.13
 all                                                    2.29 and more
 
 job clicks: 0 of 2 pods are ready
-  queue: clicks: place 1 of 1 in the queue ads: GKE waits until it has all nodes at once: accepted
+  queue: clicks: in the queue ads: GKE waits until it has all nodes at once: accepted
     next: kubectl -n persia describe workload clicks
   nodes: clicks: GKE waits until it has all nodes at once: accepted
     next: kubectl -n persia describe provisioningrequest clicks
