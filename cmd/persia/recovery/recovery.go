@@ -8,9 +8,7 @@ import (
 	"io"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -132,6 +130,9 @@ func ID(token string, inputs map[string]any) string {
 	})
 }
 
+// plugin finds a plugin among processes, with its process and parent.
+var plugin = regexp.MustCompile(`(?m)^ *(\d+) +(\d+) +(?:\S*/)?(pulumi-(?:resource|language)-\S*)`)
+
 // CheckProcesses refuses to recover while plugins of a killed CLI live: they go on creating for more
 // than a minute.
 func CheckProcesses(ctx context.Context) error {
@@ -139,24 +140,15 @@ func CheckProcesses(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("look for plugins of a killed pulumi: %w", err)
 	}
-	program, plugins := map[string]string{}, [][]string{}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if len(fields) < 3 {
-			continue
-		}
-		program[fields[0]] = filepath.Base(fields[2])
-		if strings.HasPrefix(program[fields[0]], "pulumi-resource-") || strings.HasPrefix(program[fields[0]], "pulumi-language-") {
-			plugins = append(plugins, fields)
-		}
-	}
-	plugins = slices.DeleteFunc(plugins, func(fields []string) bool { return program[fields[1]] == "pulumi" })
-	if len(plugins) == 0 {
-		return nil
-	}
 	var living []string
-	for _, fields := range plugins {
-		living = append(living, program[fields[0]]+" (process "+fields[0]+")")
+	for _, found := range plugin.FindAllStringSubmatch(string(text), -1) {
+		ofPulumi := regexp.MustCompile(`(?m)^ *` + found[2] + ` +\d+ +(\S*/)?pulumi( |$)`)
+		if !ofPulumi.Match(text) {
+			living = append(living, found[3]+" (process "+found[1]+")")
+		}
+	}
+	if len(living) == 0 {
+		return nil
 	}
 	return fmt.Errorf("plugins of a killed pulumi still run, and may go on creating: %s; wait until they end, or end them", strings.Join(living, ", "))
 }
