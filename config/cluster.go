@@ -118,15 +118,6 @@ type Monitoring struct {
 	ManagedPrometheus bool `json:"managedPrometheus,omitempty" default:"true"`
 }
 
-// LeastSystemNodes returns the minimum number of nodes of the system pool: 1 in a cluster
-// that may be deleted, and 2 in others.
-func (c *Cluster) LeastSystemNodes() int {
-	if !c.DeletionProtection {
-		return 1
-	}
-	return 2
-}
-
 // addresses counts the addresses that all pools need when each is at its maximum.
 func (s *Stack) addresses() addressNeeds {
 	var needs addressNeeds
@@ -166,10 +157,10 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
 		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}
-	switch least := s.Cluster.LeastSystemNodes(); {
+	switch {
 	case pool.Nodes < 1: // reported by its tag
-	case pool.Nodes < least:
-		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least %d, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1", least)
+	case pool.Nodes < 2 && s.Cluster.DeletionProtection:
+		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1")
 	default:
 		checkSpread(p, path.Child("nodes"), pool.Nodes, s.systemPool().ZoneCount())
 	}

@@ -23,7 +23,7 @@ type PersistentDisk struct {
 	// Required on an existing cluster.
 	Project string `json:"project,omitempty"`
 	// FSType is the file system.
-	FSType string      `json:"fsType,omitempty" default:"ext4"`
+	FSType string      `json:"fsType,omitempty" default:"ext4" enum:"btrfs,ext2,ext3,ext4,xfs"`
 	Create *CreateDisk `json:"create,omitempty"`
 }
 
@@ -72,7 +72,6 @@ func (d *PersistentDisk) check(p *input.Problems, path *field.Path, stack *Stack
 		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
 	d.checkZones(p, path.Child("zones"), stack)
-	input.OneOf(p, path.Child("fsType"), d.FSType, gcp.FileSystems...)
 	if create := path.Child("create"); d.Create != nil &&
 		d.Create.check(p, create, stack, d.Disk) && d.Project != stack.Project {
 		p.Invalid(create, d.Project, "the stack creates disks in its own project, %s; remove project", stack.Project)

@@ -138,12 +138,8 @@ func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r cor
 	if !ok || !asks {
 		return
 	}
-	has := int64(m.GPUs)
-	switch {
-	case has == 0:
-		p.Invalid(at, q.String(), "%s requests %s %s, but pool %q has none; assign it to a GPU pool, or remove the GPUs", who, &q, ResourceGPU, pool.Name)
-	case q.CmpInt64(has) > 0:
-		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or choose a machine type other than %s", who, &q, ResourceGPU, pool.Name, has, m.Type)
+	if has := int64(m.GPUs); q.CmpInt64(has) > 0 {
+		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or assign it to another pool", who, &q, ResourceGPU, pool.Name, has)
 	}
 }
 

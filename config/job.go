@@ -167,9 +167,6 @@ type NNWorker struct {
 // At returns the path of the job in the stack file.
 func (j *Job) At() *field.Path { return j.at }
 
-// SetPath sets the path of the job in the stack file.
-func (j *Job) SetPath(at *field.Path) { j.at = at }
-
 // Resolve fills in defaults that depend on other fields. It leaves an empty image, which
 // means the default image of the role.
 func (j *Job) Resolve() {

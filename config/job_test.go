@@ -75,7 +75,7 @@ func TestJobRefused(t *testing.T) {
 		{"role without CPU", edits{"persia:jobs[0].dataloader.resources.limits.cpu": nil},
 			"persia:jobs[0].dataloader.resources.limits[cpu]", []string{"Required", "dataloader"}},
 		{"GPUs on a pool without", edits{"persia:jobs[0].embeddingParameterServer.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
-			"persia:jobs[0].embeddingParameterServer.resources.limits[nvidia.com/gpu]", []string{`embeddingParameterServer requests 1 nvidia.com/gpu, but pool "ps" has none`, "GPU pool"}},
+			"persia:jobs[0].embeddingParameterServer.resources.limits[nvidia.com/gpu]", []string{`embeddingParameterServer requests 1 nvidia.com/gpu, but a node of pool "ps" has 0`, "another pool"}},
 		{"more GPUs than a node has", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 80, "memory": "600Gi", "nvidia.com/gpu": 16}},
 			"persia:jobs[0].nnWorker.resources.limits[nvidia.com/gpu]", []string{"16", `pool "training" has 8`, "at most that"}},
 		{"more CPU than a node leaves", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 96, "memory": "600Gi"}},

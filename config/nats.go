@@ -92,21 +92,21 @@ type NATSCluster struct {
 	own NATSOverrides
 }
 
-// Clusters returns the NATS cluster of each job, in their order, or one cluster if there are
+// NATSClusters returns the NATS cluster of each job, in their order, or one cluster if there are
 // no jobs. PERSIA's subjects do not contain the name of the job, so two jobs that shared a
 // NATS would train on each other's data. The cluster of the first job has the name in the
 // settings, which PERSIA has published.
-func (s NATS) Clusters(jobs []Job) []NATSCluster {
-	if len(jobs) == 0 {
-		return []NATSCluster{{NATS: s}}
+func (s *Stack) NATSClusters() []NATSCluster {
+	if len(s.Jobs) == 0 {
+		return []NATSCluster{{NATS: s.NATS}}
 	}
-	clusters := make([]NATSCluster, len(jobs))
-	for i := range jobs {
-		job, name := &jobs[i], s.Name
+	clusters := make([]NATSCluster, len(s.Jobs))
+	for i := range s.Jobs {
+		job, name := &s.Jobs[i], s.NATS.Name
 		if i > 0 {
 			name = job.Name + "-nats"
 		}
-		clusters[i] = NATSCluster{NATS: s.with(job.NATS, name), Job: job.Name, at: job.at.Child("nats"), own: job.NATS}
+		clusters[i] = NATSCluster{NATS: s.NATS.with(job.NATS, name), Job: job.Name, at: job.at.Child("nats"), own: job.NATS}
 	}
 	return clusters
 }
@@ -121,11 +121,6 @@ func (s NATS) with(o NATSOverrides, name string) NATS {
 	}
 	s.MaxPayload = cmp.Or(o.MaxPayload, s.MaxPayload)
 	return s
-}
-
-// IsOwn reports whether the job overrides settings.
-func (c *NATSCluster) IsOwn() bool {
-	return !reflect.ValueOf(c.own).IsZero()
 }
 
 // Host returns the DNS name of the Service for clients.
@@ -151,10 +146,6 @@ func natsAnswers(name, text string) bool {
 	short := name + "." + NATSNamespace
 	return slices.Contains([]string{name, short, short + ".svc", short + ".svc.cluster.local"}, u.Hostname())
 }
-
-// NATSClusters returns the NATS cluster of each job, in their order, or one cluster if the
-// stack has no jobs.
-func (s *Stack) NATSClusters() []NATSCluster { return s.NATS.Clusters(s.Jobs) }
 
 // natsVariables contain the address of NATS for PERSIA: the current name, and the name in older
 // releases.
@@ -218,7 +209,7 @@ func (s *Stack) checkNATS(p *input.Problems) {
 		if c.Name == NATSOperatorName {
 			p.Invalid(name, c.Name, "is the name of the NATS operator in the same namespace; choose another name")
 		}
-		if c.IsOwn() {
+		if !reflect.ValueOf(c.own).IsZero() {
 			check(c.at, c.NATS)
 		}
 	}

@@ -132,7 +132,7 @@ func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS
 		input.Decode(p, field.NewPath(keyOf(f)), values[keyOf(f)], reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Addr().Interface())
 	}
 	for i := range s.Jobs {
-		s.Jobs[i].SetPath(field.NewPath(jobsKey).Index(i))
+		s.Jobs[i].at = field.NewPath(jobsKey).Index(i)
 	}
 	return s
 }
@@ -237,11 +237,12 @@ type Source interface {
 // values from elsewhere, like an environment of Pulumi ESC, it relies on the whole key.
 func CheckSecrets(source Source, files fs.FS) error {
 	p := &input.Problems{}
-	written := input.StackFileValues(files, source.Project(), source.Stack())
+	// The user may name another file with --config-file.
+	file, _ := input.ReadStackFile(files, input.StackFileName(source.Stack()), source.Project())
 	for _, f := range keyFields() {
 		key := keyOf(f)
 		if text, ok := given(source.GetConfig, key); ok {
-			input.CheckSecrets(p, field.NewPath(key), input.ParseJSON(text), written[key], f.Type, source.IsConfigSecret(key))
+			input.CheckSecrets(p, field.NewPath(key), input.ParseJSON(text), file.Config[key], f.Type, source.IsConfigSecret(key))
 		}
 	}
 	return p.Err()

@@ -192,7 +192,7 @@ type ISCSI struct {
 	// LUN is the logical unit number of the device on the target.
 	LUN int `json:"lun" min:"0" max:"255"`
 	// FSType is the file system.
-	FSType string `json:"fsType,omitempty" default:"ext4"`
+	FSType string `json:"fsType,omitempty" default:"ext4" enum:"btrfs,ext2,ext3,ext4,xfs"`
 }
 
 // Portal returns the host and the port of the portal.
@@ -212,7 +212,6 @@ func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Stack) {
 		p.Invalid(portal, s.TargetPortal, "must have a port from 1 to 65535; omit it for 3260")
 	}
 	input.Form(p, portal, "host", host)
-	input.OneOf(p, path.Child("fsType"), s.FSType, gcp.FileSystems...)
 }
 
 // checkUsers refuses nodes without an iSCSI initiator.

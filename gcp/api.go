@@ -17,9 +17,6 @@ const (
 // DiskTypes are the types of boot disk that GKE's nodes can have.
 var DiskTypes = []string{pdStandard, PDBalanced, pdSSD, hyperdiskBalanced}
 
-// FileSystems are the file systems that nodes can create and mount.
-var FileSystems = []string{"btrfs", "ext2", "ext3", "ext4", "xfs"}
-
 // DriverDisabled is the driver version that leaves the driver of GPUs to the user.
 const DriverDisabled = "INSTALLATION_DISABLED"
 

@@ -8,19 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// StackFileValues returns the values in the file of a stack. It returns none if it cannot read the file,
-// because the user may name another one with --config-file.
-func StackFileValues(files fs.FS, project, stack string) Values {
-	file, err := ReadStackFile(files, StackFileName(stack), project)
-	if err != nil {
-		return nil
-	}
-	return file.Config
-}
-
 // CheckKeys refuses the keys in the file of a stack that Pulumi or the program ignores: keys outside of
 // config, unknown keys of the project, and keys of a namespace that resembles it. Other namespaces belong to
-// providers. Like [StackFileValues], it skips a file that it cannot read.
+// providers. It skips a file that it cannot read, because the user may name another one with --config-file.
 func CheckKeys(files fs.FS, project, stack string, known []string) error {
 	file, err := ReadStackFile(files, StackFileName(stack), project)
 	if err != nil {
