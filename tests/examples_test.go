@@ -23,14 +23,13 @@ var modeline = regexp.MustCompile(`\A# yaml-language-server: \$schema=(\S+)\n`)
 // TestStackFiles checks that an editor and the program accept every stack file, and that its plan fits
 // into a comment on GitHub.
 func TestStackFiles(t *testing.T) {
-	schema := testkit.ReadSchema(t, root)
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
 			text := readText(t, path)
 			named := modeline.FindStringSubmatch(text)
 			require.NotNil(t, named, "its first line must say where the schema is, as in Pulumi.dev.yaml")
 			assert.Equal(t, testkit.SchemaFile, filepath.Join(filepath.Dir(path), named[1]))
-			assert.NoError(t, schema.Check(t, []byte(text)))
+			assert.NoError(t, testkit.CheckSchema(t, []byte(text)))
 			recorder := programtest.DeployFile(t, path)
 			assert.NotEmpty(t, slices.Concat(recorder.Some(testkit.StatefulSet), recorder.Some(queue.JobSetToken)))
 

@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -102,7 +101,7 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 		_ = json.Unmarshal([]byte(text), &value) // or it is a text
 		values[key] = value
 	}
-	assert.NoError(t, testkit.ReadSchema(t, testkit.Root(t)).CheckConfig(t, values), "%s", testkit.SchemaFile)
+	testkit.AssertInSchema(t, values)
 }
 
 // AccountOf is the service account that all roles of a job run as.

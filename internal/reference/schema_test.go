@@ -29,7 +29,6 @@ const platform = "\nconfig:\n  persia:pedl: {registry: {password: "
 
 // TestSchema checks which mistakes an editor marks, and where.
 func TestSchema(t *testing.T) {
-	schema := testkit.ReadSchema(t, root)
 	for name, c := range map[string]struct {
 		change
 		at, says string
@@ -61,7 +60,7 @@ func TestSchema(t *testing.T) {
 		"a job from a manifest": {change{"- name: adult-income", "- manifest: job.yml"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := schema.Check(t, edited(t, c.change))
+			err := testkit.CheckSchema(t, edited(t, c.change))
 			if c.says == "" {
 				assert.NoError(t, err)
 				return

@@ -120,7 +120,7 @@ func File(t testing.TB, changes Edits) func(string) (string, bool) {
 		}
 	}
 	if _, err := config.Load(keys.Get, embed.FS{}); err == nil {
-		assert.NoError(t, ReadSchema(t, Root(t)).CheckConfig(t, keys), "%s", SchemaFile)
+		AssertInSchema(t, keys)
 	}
 	return keys.Get
 }
