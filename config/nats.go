@@ -73,6 +73,8 @@ func (s *NATS) Resolve(systemPool string) {
 }
 
 const (
+	// JobNamespace is the namespace of jobs.
+	JobNamespace = "persia"
 	// NATSNamespace is the namespace of the NATS operator and of the servers.
 	NATSNamespace = "nats-io"
 	// NATSPort is the port of servers for clients.

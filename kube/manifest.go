@@ -20,20 +20,20 @@ import (
 // not the object's.
 const resourceAnnotation = "resource"
 
-// ReadOperator reads an operator from its manifest: YAML documents of Kubernetes objects, in which
-// text/template fills in values. The Deployment comes first. It has the operator's name, a container,
-// volumes and a user: what all operators have in common is added to it, as are the account, its
-// bindings, the policies that close the namespace, and the labels of all objects.
-func ReadOperator(manifest string, values any) (OperatorArgs, error) {
-	var operator OperatorArgs
-	text, err := Fill(manifest, values)
+// read reads an operator from its manifest. Nodes pull its image from a reference.
+func (o Operator) read(image string) (operator, error) {
+	operator := operator{kinds: o.Kinds}
+	text, err := Fill(o.Manifest, struct {
+		Image, Configuration string
+		Requests             corev1.ResourceList
+	}{image, o.Configuration, Requests(o.Requests)})
 	if err != nil {
 		return operator, err
 	}
 	for document := range strings.SplitSeq(text, "---\n") {
 		object, err := decode([]byte(document))
 		if err != nil {
-			return operator, fmt.Errorf("%w in the manifest of %s:\n%s", err, operator.Name, document)
+			return operator, fmt.Errorf("%w in the manifest of %s:\n%s", err, operator.name, document)
 		}
 		operator.add(object)
 	}
@@ -41,27 +41,27 @@ func ReadOperator(manifest string, values any) (OperatorArgs, error) {
 }
 
 // add takes an object of a manifest.
-func (o *OperatorArgs) add(object runtime.Object) {
+func (o *operator) add(object runtime.Object) {
 	meta := object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
 	switch object := object.(type) {
 	case *appsv1.Deployment:
 		pod := object.Spec.Template.Spec
-		o.Name, o.Namespace, o.Container, o.Volumes = meta.Name, meta.Namespace, pod.Containers[0], pod.Volumes
-		o.User = *pod.SecurityContext.RunAsUser
+		o.name, o.namespace, o.container, o.volumes = meta.Name, meta.Namespace, pod.Containers[0], pod.Volumes
+		o.user = *pod.SecurityContext.RunAsUser
 		return
 	case *corev1.Namespace:
-		o.PodSecurity = meta.Labels
+		o.podSecurity = meta.Labels
 		return
 	case *rbacv1.ClusterRole:
-		o.ClusterRole = object.Rules
+		o.clusterRole = object.Rules
 		return
 	case *rbacv1.Role:
-		if meta.Name == o.Name {
-			o.RoleNamespace, o.Role = meta.Namespace, object.Rules
+		if meta.Name == o.name {
+			o.roleNamespace, o.role = meta.Namespace, object.Rules
 			return
 		}
 	case *corev1.Service:
-		meta.Labels, o.Service = o.labels(), object
+		meta.Labels, o.service = o.labels(), object
 		return
 	}
 	resource := meta.Name
@@ -70,11 +70,11 @@ func (o *OperatorArgs) add(object runtime.Object) {
 		delete(meta.Annotations, resourceAnnotation)
 	}
 	if definition, ok := object.(*extensionsv1.CustomResourceDefinition); ok {
-		o.Kinds = append(o.Kinds, Kind{Resource: resource, Definition: definition})
+		o.kinds = append(o.kinds, Kind{Resource: resource, Definition: definition})
 		return
 	}
 	meta.Labels = o.labels()
-	o.Before = append(o.Before, Named{Resource: resource, Object: object})
+	o.before = append(o.before, named{resource, object})
 }
 
 // decode reads an object of one of Kubernetes' own kinds.
@@ -90,13 +90,13 @@ func decode(document []byte) (runtime.Object, error) {
 	return object, yaml.UnmarshalStrict(document, object)
 }
 
-// Fill fills in a text/template. Its function json writes a value into YAML, in one line.
+// Fill fills in a text/template. Its function json writes a value into YAML, in one line, and hash is [Hash].
 func Fill(text string, values any) (string, error) {
 	asJSON := func(value any) (string, error) {
 		text, err := json.Marshal(value)
 		return string(text), err
 	}
-	parsed, err := template.New("").Funcs(template.FuncMap{"json": asJSON}).Parse(text)
+	parsed, err := template.New("").Funcs(template.FuncMap{"json": asJSON, "hash": Hash}).Parse(text)
 	if err != nil {
 		return "", err
 	}

@@ -5,12 +5,17 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"persia/config"
 )
 
 // Registrar registers the components of a stack in a cluster. After an error it registers nothing more,
 // so that a program looks at the error once, at the end.
 type Registrar struct {
 	Context *pulumi.Context
+	// Images says where nodes pull images from, and System where operators run.
+	Images config.Images
+	System Placement
 	// Planned are the objects of the stack.
 	Planned []runtime.Object
 

@@ -143,13 +143,11 @@ func (d *deployment) register() (err error) {
 	}
 	// What follows is inside the cluster, and comes after its nodes.
 	d.in = kube.NewRegistrar(d.ctx, pulumi.Provider(d.cluster.Provider), d.data.inGoogle())
+	d.in.Images, d.in.System = cfg.Images, placement(cfg, cfg.SystemPoolName())
 	driver := gpu.NewDriver(d.in, "nvidia-driver", cfg.NVIDIADriver)
 	priorities := queue.NewPriorityClasses(d.in, "persia")
 	policies := d.newPolicies()
-	natsOperator := nats.NewOperator(d.in, "nats-operator", nats.OperatorArgs{
-		Images:    cfg.Images,
-		Placement: placement(cfg, cfg.SystemPoolName()),
-	})
+	natsOperator := nats.NewOperator(d.in, "nats-operator")
 	namespace := persia.NewNamespace(d.in, "persia", persia.NamespaceArgs{
 		HostPaths:         cfg.MountsHostPaths(),
 		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
@@ -168,17 +166,10 @@ func (d *deployment) register() (err error) {
 func (d *deployment) newControllers(needs []pulumi.CustomResource) []pulumi.CustomResource {
 	var controllers []pulumi.CustomResource
 	if d.cfg.UsesOperator() {
-		controllers = persia.NewOperator(d.in, "persia-operator", persia.OperatorArgs{
-			Image:        d.cfg.Operator.Image,
-			Images:       d.cfg.Images,
-			Placement:    placement(d.cfg, d.cfg.SystemPoolName()),
-			Adopter:      d.cluster.Adopter,
-			JobNamespace: persia.NamespaceName,
-			Needs:        needs,
-		})
+		controllers = persia.NewOperator(d.in, "persia-operator", d.cfg.Operator.Image, d.cluster.Adopter, needs)
 	}
 	if d.cfg.InstallsJobSet() {
-		jobSet := queue.InstallJobSet(d.in, "jobset", controllerArgs(d.cfg, needs))
+		jobSet := queue.InstallJobSet(d.in, "jobset", needs)
 		controllers, needs = slices.Concat(controllers, jobSet), slices.Concat(needs, jobSet)
 	}
 	return slices.Concat(controllers, d.newQueues(needs))

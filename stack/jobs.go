@@ -23,7 +23,7 @@ func (d *deployment) newNATS(needs []pulumi.CustomResource) {
 			NATS:              cluster.NATS,
 			Images:            d.cfg.Images,
 			Placement:         placement(d.cfg, cluster.NodePool),
-			Clients:           nats.Clients{Namespace: persia.NamespaceName, Pods: persia.PodsOf(cluster.Job)},
+			Clients:           persia.PodsOf(cluster.Job),
 			ManagedPrometheus: hasManagedPrometheus(d.cfg.Cluster),
 			Needs:             needs,
 		}))

@@ -6,12 +6,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/workload/persia"
 	"persia/workload/queue"
 )
-
-// queuePrefix begins the names of the queues' objects without a namespace.
-const queuePrefix = "persia"
 
 // newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and the provisioner,
 // which asks for the nodes of queued provisioning. It returns the resources that come before the jobs.
@@ -20,34 +16,17 @@ func (d *deployment) newQueues(needs []pulumi.CustomResource) []pulumi.CustomRes
 		return nil
 	}
 	if d.cfg.InstallsKueue() {
-		needs = queue.InstallKueue(d.in, "kueue", controllerArgs(d.cfg, needs))
+		needs = queue.InstallKueue(d.in, "kueue", d.cfg.Queue, needs)
 	}
 	needs = slices.Concat(needs, queue.NewQueues(d.in, "queues", queuesArgs(d.cfg, needs)))
 	if !d.cfg.AsksForNodes() {
 		return needs
 	}
-	return slices.Concat(needs, queue.InstallProvisioner(d.in, "provisioner", controllerArgs(d.cfg, needs)))
-}
-
-// controllerArgs describes a controller of queues or JobSets, which comes after needs.
-func controllerArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.ControllerArgs {
-	return queue.ControllerArgs{
-		JobNamespace: persia.NamespaceName,
-		Images:       cfg.Images,
-		Placement:    placement(cfg, cfg.SystemPoolName()),
-		StartMinutes: cfg.Queue.StartMinutes,
-		Needs:        needs,
-	}
+	return slices.Concat(needs, queue.InstallProvisioner(d.in, "provisioner", needs))
 }
 
 func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesArgs {
-	args := queue.QueuesArgs{
-		Prefix:       queuePrefix,
-		JobNamespace: persia.NamespaceName,
-		Queue:        cfg.Queue,
-		Uncounted:    cfg.Uncounted(),
-		Needs:        needs,
-	}
+	args := queue.QueuesArgs{Queue: cfg.Queue, Uncounted: cfg.Uncounted(), Needs: needs}
 	for _, name := range cfg.QueuePools() {
 		args.Pools = append(args.Pools, queue.Pool{Name: name, Placement: placement(cfg, name)})
 	}
@@ -63,5 +42,5 @@ func queueLabels(job config.Job) map[string]string {
 	if job.Queue == "" {
 		return nil
 	}
-	return queue.JobLabels(queuePrefix, job.Queue, job.Priority)
+	return queue.JobLabels(job.Queue, job.Priority)
 }

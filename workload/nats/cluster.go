@@ -21,19 +21,13 @@ type ClusterArgs struct {
 	Images config.Images
 	// Placement is where the servers run.
 	Placement kube.Placement
-	// Clients are the only pods that can reach the servers.
-	Clients Clients
+	// Clients are the only pods that can reach the servers, in the namespace of jobs.
+	Clients metav1.LabelSelector
 	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
 	ManagedPrometheus bool
 	// Needs are created before the NatsCluster and the PodMonitoring: the operator, its custom resource
 	// definitions, and the namespace of the clients.
 	Needs []pulumi.CustomResource
-}
-
-// Clients are pods of one namespace.
-type Clients struct {
-	Namespace string
-	Pods      metav1.LabelSelector
 }
 
 // Broker says how clients reach a NATS cluster, independent of what runs its servers.
@@ -139,8 +133,8 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	servers := networkingv1.NetworkPolicyPeer{
 		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},
 	}
-	clients := kube.Namespace(args.Clients.Namespace)
-	clients.PodSelector = &args.Clients.Pods
+	clients := kube.Namespace(config.JobNamespace)
+	clients.PodSelector = &args.Clients
 	collectors := kube.Namespace(kube.CollectorNamespace)
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(args.NATS),

@@ -4,11 +4,12 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 
+	"persia/config"
 	"persia/kube"
 )
 
 // NamespaceName is the Kubernetes namespace of a stack's jobs.
-const NamespaceName = "persia"
+const NamespaceName = config.JobNamespace
 
 // NamespaceArgs describes where jobs run.
 type NamespaceArgs struct {

@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
-	"persia/config"
 	"persia/kube"
 	"persia/workload/persia/persiav1"
 )
@@ -18,51 +17,27 @@ import (
 // OperatorNamespace holds PERSIA's own operator, apart from the pods that it makes.
 const OperatorNamespace = "persia-operator"
 
-// OperatorArgs describes the operator.
-type OperatorArgs struct {
-	// Image has the operator. It is always the same one.
-	Image string
-	// Images says where nodes pull images from.
-	Images config.Images
-	// Placement is where the operator runs.
-	Placement kube.Placement
-	// Adopter registers objects that Kubernetes has created already.
-	Adopter pulumi.ProviderResource
-	// JobNamespace is where PersiaJobs may have pods. It is among Needs.
-	JobNamespace string
-	// Needs come before everything of the operator.
-	Needs []pulumi.CustomResource
-}
-
 //go:embed operator.yaml
 var operatorManifest string
 
-// NewOperator registers the operator with its namespace, identity and kind.
-func NewOperator(r *kube.Registrar, name string, args OperatorArgs) []pulumi.CustomResource {
-	operator, err := kube.ReadOperator(operatorManifest, struct {
-		Image, JobNamespace string
-		Requests            corev1.ResourceList
-	}{args.Images.Reference(args.Image), args.JobNamespace, kube.Requests(capacity.PERSIAOperator)})
-	r.Fail(err)
+// NewOperator registers the operator with its namespace, identity and kind, after needs. Adopter registers
+// objects that Kubernetes has created already.
+func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderResource, needs []pulumi.CustomResource) []pulumi.CustomResource {
 	crd, err := persiaJobs()
 	r.Fail(err)
-	operator.Kinds, operator.Placement = []kube.Kind{{Resource: name, Definition: crd}}, args.Placement
 	objects := r.Component("persia:operator:Operator", name)
-	return kube.Needs(
-		objects.AddOperator(name, operator, args.Needs),
-		// Kubernetes makes the account with the namespace, and deletes it with that.
-		objects.Add(name+"-pods", podAccount(args.JobNamespace), args.Needs, pulumi.Provider(args.Adopter), pulumi.RetainOnDelete(true)),
-	)
-}
-
-// podAccount takes the token from the pods of jobs: the operator names no account for
-// them, and so they have this one.
-func podAccount(namespace string) *corev1.ServiceAccount {
+	operator := objects.AddOperator(name, kube.Operator{
+		Manifest: operatorManifest, Image: image, Requests: capacity.PERSIAOperator,
+		Kinds: []kube.Kind{{Resource: name, Definition: crd}},
+	}, needs)
+	// The pods of jobs get no token: the operator names no account for them, and so they have this one.
+	// Kubernetes makes it with the namespace, and deletes it with that.
 	no := false
-	return &corev1.ServiceAccount{
-		ObjectMeta:                   kube.Meta(namespace, "default", nil),
+	account := objects.Add(name+"-pods", &corev1.ServiceAccount{
+		ObjectMeta:                   kube.Meta(NamespaceName, "default", nil),
 		AutomountServiceAccountToken: &no,
-	}
+	}, needs, pulumi.Provider(adopter), pulumi.RetainOnDelete(true))
+	return kube.Needs(operator, account)
 }
 
 //go:generate go tool controller-gen crd:maxDescLen=0 paths=./persiav1 output:crd:dir=.

@@ -27,13 +27,11 @@ import (
 func registered(t *testing.T) *testkit.Recorder {
 	t.Helper()
 	recorder, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
-		args := queue.ControllerArgs{JobNamespace: "persia", StartMinutes: 30}
 		r := kube.NewRegistrar(ctx)
-		queue.InstallJobSet(r, "jobset", args)
-		kueue := queue.InstallKueue(r, "kueue", args)
+		queue.InstallJobSet(r, "jobset", nil)
+		kueue := queue.InstallKueue(r, "kueue", config.Queue{StartMinutes: 30}, nil)
 		gpu := capacity.Resources{MilliCPU: 96_000, MemoryBytes: 512 * capacity.GiB, GPUs: 8}
 		queue.NewQueues(r, "queues", queue.QueuesArgs{
-			Prefix: "persia", JobNamespace: "persia",
 			Pools: []queue.Pool{
 				{Name: "nn-workers", Placement: kube.Placement{
 					NodeSelector: map[string]string{"pool": "nn-workers"},
@@ -168,7 +166,7 @@ func TestQueuesBeforeJobs(t *testing.T) {
 	r, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
 		r := kube.NewRegistrar(ctx)
 		queue.NewQueues(r, "queues", queue.QueuesArgs{
-			Prefix: "persia", JobNamespace: "persia", Teams: []queue.Team{{Name: "ads"}}, Queue: config.Queue{WithinTeam: "Never", BetweenTeams: "Never"},
+			Teams: []queue.Team{{Name: "ads"}}, Queue: config.Queue{WithinTeam: "Never", BetweenTeams: "Never"},
 		})
 		return r.Err()
 	})

@@ -24,20 +24,21 @@ const (
 	priorityLabel = "kueue.x-k8s.io/priority-class"
 )
 
-// JobLabels returns the labels of a job in the queue of a team. Prefix is the prefix of the queues.
-// Without a priority, Kueue would take the PriorityClass of a pod.
-func JobLabels(prefix, team, priority string) map[string]string {
-	return map[string]string{QueueLabel: team, priorityLabel: kube.LabelName(prefix, priority)}
+// JobLabels returns the labels of a job in the queue of a team. Without a priority, Kueue would take the
+// PriorityClass of a pod.
+func JobLabels(team, priority string) map[string]string {
+	return map[string]string{QueueLabel: team, priorityLabel: global(priority)}
 }
+
+// prefix begins the names of objects without a namespace, which another stack of the cluster may have too.
+const prefix = "persia"
+
+// global returns the name of an object without a namespace.
+func global(name string) string { return kube.LabelName(prefix, name) }
 
 // QueuesArgs describes the queues of a stack.
 type QueuesArgs struct {
-	// Prefix begins the names of objects without a namespace, which another stack of the
-	// cluster may have too.
-	Prefix string
-	// JobNamespace has the jobs that wait.
-	JobNamespace string
-	Pools        []Pool
+	Pools []Pool
 	// Uncounted are the resources other than CPU, memory and GPUs that jobs request. Kueue admits no
 	// job that requests a resource without a quota, so each team has this much of them on each pool.
 	Uncounted corev1.ResourceList
@@ -69,20 +70,18 @@ func NewQueues(r *kube.Registrar, name string, args QueuesArgs) []pulumi.CustomR
 	objects := r.Component("persia:kueue:Queues", name)
 	flavors := slices.Clone(args.Needs)
 	for _, pool := range args.Pools {
-		flavors = append(flavors, objects.Add(name+"-"+pool.Name, args.flavor(pool), args.Needs))
+		flavors = append(flavors, objects.Add(name+"-"+pool.Name, flavor(pool), args.Needs))
 	}
 	for _, priority := range args.Queue.Priorities {
-		before = append(before, objects.Add(name+"-"+priority.Name, args.priorityClass(priority), args.Needs))
+		before = append(before, objects.Add(name+"-"+priority.Name, priorityClass(priority), args.Needs))
 	}
 	for _, team := range args.Teams {
 		cluster := objects.Add(name+"-"+team.Name, args.clusterQueue(team), flavors)
-		local := objects.Add(name+"-"+team.Name, args.localQueue(team), append(kube.Needs(cluster), args.Needs...))
+		local := objects.Add(name+"-"+team.Name, localQueue(team), append(kube.Needs(cluster), args.Needs...))
 		before = append(before, local)
 	}
 	return before
 }
-
-func (a QueuesArgs) name(name string) string { return kube.LabelName(a.Prefix, name) }
 
 const (
 	kueueGroup      = "kueue.x-k8s.io"
@@ -105,7 +104,7 @@ func object(kind, namespace, name, instance string, spec fields) *kube.Custom[fi
 // untilActive makes Pulumi wait until Kueue accepts an object.
 var untilActive = map[string]string{"pulumi.com/waitFor": "condition=Active"}
 
-func (a QueuesArgs) flavor(pool Pool) runtime.Object {
+func flavor(pool Pool) runtime.Object {
 	spec := fields{"nodeLabels": pool.Placement.NodeSelector}
 	var taints []fields
 	for _, toleration := range pool.Placement.Tolerations {
@@ -114,7 +113,7 @@ func (a QueuesArgs) flavor(pool Pool) runtime.Object {
 	if taints != nil {
 		spec["nodeTaints"] = taints
 	}
-	return object("ResourceFlavor", "", a.name(pool.Name), pool.Name, spec)
+	return object("ResourceFlavor", "", global(pool.Name), pool.Name, spec)
 }
 
 func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
@@ -124,11 +123,11 @@ func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 	if a.Queue.BetweenTeams == "Never" {
 		borrow = "Never"
 	}
-	queue := object("ClusterQueue", "", a.name(team.Name), team.Name, fields{
-		"cohortName": a.Prefix,
+	queue := object("ClusterQueue", "", global(team.Name), team.Name, fields{
+		"cohortName": prefix,
 		// Otherwise small jobs could overtake a large one for as long as some come.
 		"queueingStrategy":  "StrictFIFO",
-		"namespaceSelector": kube.Namespace(a.JobNamespace).NamespaceSelector,
+		"namespaceSelector": kube.Namespace(config.JobNamespace).NamespaceSelector,
 		"preemption": fields{
 			"reclaimWithinCohort": a.Queue.BetweenTeams,
 			"withinClusterQueue":  a.Queue.WithinTeam,
@@ -142,7 +141,7 @@ func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 	}
 	var flavors []fields
 	for i, pool := range a.Pools {
-		flavors = append(flavors, fields{"name": a.name(pool.Name), "resources": a.quotas(team.Quotas[i])})
+		flavors = append(flavors, fields{"name": global(pool.Name), "resources": a.quotas(team.Quotas[i])})
 	}
 	if flavors != nil { // some job waits in queues
 		queue.Spec["resourceGroups"] = []fields{{"coveredResources": covered, "flavors": flavors}}
@@ -169,8 +168,8 @@ func (a QueuesArgs) quotas(r capacity.Resources) []quota {
 	return quotas
 }
 
-func (a QueuesArgs) localQueue(team Team) runtime.Object {
-	queue := object("LocalQueue", a.JobNamespace, team.Name, team.Name, fields{"clusterQueue": a.name(team.Name)})
+func localQueue(team Team) runtime.Object {
+	queue := object("LocalQueue", config.JobNamespace, team.Name, team.Name, fields{"clusterQueue": global(team.Name)})
 	queue.Annotations = untilActive
 	return queue
 }
@@ -185,10 +184,10 @@ type workloadPriorityClass struct {
 // DeepCopyObject copies the object, as [runtime.Object] requires.
 func (c *workloadPriorityClass) DeepCopyObject() runtime.Object { return kube.Copy(c) }
 
-func (a QueuesArgs) priorityClass(priority config.QueuePriority) runtime.Object {
+func priorityClass(priority config.QueuePriority) runtime.Object {
 	return &workloadPriorityClass{
 		TypeMeta:   typeMeta("WorkloadPriorityClass"),
-		ObjectMeta: kube.Meta("", a.name(priority.Name), kube.Labels("queue", priority.Name)),
+		ObjectMeta: kube.Meta("", global(priority.Name), kube.Labels("queue", priority.Name)),
 		Value:      int32(priority.Value),
 	}
 }
