@@ -136,8 +136,7 @@ type Filestore struct {
 	Create *CreateFilestore `json:"create,omitempty"`
 }
 
-// CreateFilestore creates the instance, with the size of the volume as its capacity. `pulumi
-// destroy` keeps the instance and its network.
+// CreateFilestore creates the instance, with the size of the volume as its capacity.
 type CreateFilestore struct {
 	// Tier is the service tier. You cannot change it later.
 	Tier string `json:"tier,omitempty" default:"ZONAL" enum:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`

@@ -14,8 +14,8 @@ type Job struct {
 	// next to manifest.
 
 	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job.
-	// The other fields here override it, and a NatsCluster in it applies where persia:nats is
-	// silent.
+	// The other fields here override it, and a NatsCluster in it sets what persia:nats does
+	// not.
 	Manifest string `json:"manifest,omitempty" beside:"manifest"`
 	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
 	// roles, and `persiaEnv` are required without `manifest`.
@@ -56,8 +56,8 @@ type Job struct {
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
 	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
-	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. The
-	// statefulset engine ignores it.
+	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. Other
+	// engines ignore it.
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
@@ -125,8 +125,7 @@ type Mount struct {
 	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
-// Role describes the replicas of one of the four roles of a PERSIA job: how many there
-// are, where they run, and what resources they have.
+// Role describes the replicas of a role.
 type Role struct {
 	// Replicas is the number of pods of the role.
 	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
