@@ -41,8 +41,7 @@ var rolesFor = map[string]string{
 	"gcp:storage/getProjectServiceAccount:getProjectServiceAccount": "container.admin",
 }
 
-// TestRoles: the pages grant the roles for all that the stack files create and ask for. pull-requests.md
-// grants what dev needs, and refers to the other page for the rest.
+// TestRoles: the pages grant the roles for all that the stack files, and for a start dev, create and ask for.
 func TestRoles(t *testing.T) {
 	for page, paths := range map[string][]string{
 		"docs/start/google-cloud.md":   programtest.StackFiles(t),
