@@ -47,8 +47,8 @@ UNSEEN = (errno.ELOOP, errno.ESTALE, errno.EACCES)
 PATIENCE = 600
 
 # path is the folder, attempt the number of the attempt that wrote it, time when it became
-# complete, and link whether path is a link to the folder.
-Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link")
+# complete, link whether path is a link to the folder, and seconds how long it took after dense.pt.
+Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link seconds")
 
 
 class Found:
@@ -121,16 +121,17 @@ def consider(found, attempt, path, link, inner, older):
     folders = {entry.name: found.look(entry.path, entry.is_dir) for entry in inner}
     files = {entry.name: entry for entry in inner if folders[entry.name] is False}
     shards = {entry.name: entry for entry in inner if folders[entry.name] and SHARD.match(entry.name)}
-    since = found.look(path, completed, files, shards, older)
+    times = found.look(path, completed, files, shards, older)
     if path in found.strange:
         return
-    if since is None:
+    if times is None:
         if not link and DENSE in files and not found.look(path, names_its_own, files, shards, older) and path not in found.strange:
             found.incomplete.append(path)
             late = None if DONE in files else found.look(path, too_late, shards)
             if late:
                 found.given_up[path] = late
         return
+    since, seconds = times
     if found.known.get(path) != since:
         missing = found.look(path, unwritten, files[DONE].path, shards, older)
         if missing or path in found.strange:
@@ -138,7 +139,7 @@ def consider(found, attempt, path, link, inner, older):
             found.strange.setdefault(path, missing)
             return
         found.known[path] = since
-    found.complete.append(Checkpoint(attempt, since, path, link))
+    found.complete.append(Checkpoint(attempt, since, path, link, seconds))
 
 
 def too_late(shards):
@@ -164,7 +165,8 @@ def marked(shards, name):
 
 
 def completed(files, shards, older):
-    """Return when a checkpoint became complete, in seconds, or None if it is not."""
+    """Return when a checkpoint became complete, and how long that took after dense.pt, in seconds, or
+    None if it is not complete."""
     try:
         if not all(mark in files and stat.S_ISREG(files[mark].stat().st_mode) for mark in MARKS):
             return None
@@ -172,7 +174,8 @@ def completed(files, shards, older):
             return None
         if not all(whole(files[name].path) for name in (DENSE, OPTIMIZER) if name in files):
             return None
-        return files[OPTIMIZER].stat().st_mtime
+        since = files[OPTIMIZER].stat().st_mtime
+        return since, max(0, since - files[DENSE].stat().st_mtime) if DENSE in files else 0
     except FileNotFoundError:
         return None
 

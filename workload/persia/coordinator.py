@@ -18,6 +18,7 @@ import collections
 import threading
 import time
 
+import ledger
 from keeper import Keeper
 from link import ANSWER_SECONDS
 from roster import Roster, busy, check, name
@@ -32,19 +33,20 @@ LONGEST_PAUSE = 300
 
 # reason is why an attempt ended. counts is whether that counts as a failure: a pod that is
 # replaced, for a drained node or a new image, proves nothing against the training. doubts is
-# whether the checkpoint may be the cause.
-Trouble = collections.namedtuple("Trouble", "reason counts doubts")
+# whether the checkpoint may be the cause. cause is the kind of reason, for the ledger.
+Trouble = collections.namedtuple("Trouble", "reason counts doubts cause")
 
 
-def failure(reason):
-    return Trouble(reason, True, True)
+def failure(reason, cause):
+    return Trouble(reason, True, True, cause)
 
 
 class Coordinator:
     """Knows the last report of each replica, and decides what they do."""
 
-    def __init__(self, settings, log, clock=time.monotonic):
+    def __init__(self, settings, log, clock=time.monotonic, wall=time.time):
         self.settings, self.log, self.clock = settings, log, clock
+        self.ledger = ledger.Ledger(clock, wall)
         self.lock = threading.Lock()
         self.keeper = Keeper(self, settings, clock)
         self.memory = self.keeper.memory
@@ -138,6 +140,7 @@ class Coordinator:
         if self.progressed:
             return
         self.progressed = True
+        self.ledger.prove(self.reports_progress)
         if self.resume:
             doubts = {path: count for path, count in self.memory.doubts.items() if path != self.resume}
             self.keeper.remember(proven=self.resume, doubts=doubts)
@@ -177,21 +180,22 @@ class Coordinator:
         member = self.roster.reports[key]
         finished = self.roster.has_finished(member)
         if before and before["instance"] != member["instance"] and not finished:
-            return Trouble(f"{name(key)} was restarted", *[before["pod"] == member["pod"]] * 2)
+            same = before["pod"] == member["pod"]
+            return Trouble(f"{name(key)} was restarted", same, same, ledger.LOST if same else ledger.REPLACED)
         if member.get("leaving") and not finished:
-            return Trouble(f"{name(key)} was told to end", False, False)
+            return Trouble(f"{name(key)} was told to end", False, False, ledger.REPLACED)
         if member["attempt"] == self.attempt:
             if member["state"] == "failed":
                 # Without GPUs, files, or NATS, an attempt fails with any checkpoint.
-                return Trouble(f"{name(key)}: {member['reason']}", True, member.get("doubts", True))
+                return Trouble(f"{name(key)}: {member['reason']}", True, member.get("doubts", True), ledger.COMMAND)
             if member["state"] == "waiting":
-                return Trouble(f"{name(key)} has ended its command", True, False)
+                return Trouble(f"{name(key)} has ended its command", True, False, ledger.LOST)
             if finished and key[0] not in (NN_WORKER, DATALOADER) and not self.roster.ended(NN_WORKER):
                 # PERSIA's servers never end by themselves.
-                return failure(f"{name(key)} ended before the nn-workers")
+                return failure(f"{name(key)} ended before the nn-workers", ledger.COMMAND)
         silent = self.roster.silent(self.clock())
         if silent:
-            return Trouble(f"{name(silent)} has not been heard of for {self.settings.lost_seconds:g} s", True, False)
+            return Trouble(f"{name(silent)} has not been heard of for {self.settings.lost_seconds:g} s", True, False, ledger.LOST)
         return self.stuck()
 
     def stuck(self):
@@ -201,12 +205,12 @@ class Coordinator:
             # All replicas may wait for each other forever. Without reports of progress, only
             # people can find that out.
             if self.overdue() and self.reports_progress:
-                return failure(f"no nn-worker has made progress for {self.settings.stuck_seconds:g} s")
+                return failure(f"no nn-worker has made progress for {self.settings.stuck_seconds:g} s", ledger.STUCK)
         elif self.nn_workers_ended is None:
             self.nn_workers_ended = self.clock()
         elif not self.roster.ended(DATALOADER) and self.clock() - self.nn_workers_ended > self.settings.end_seconds:
             # When no data comes, PERSIA ends the loop of an nn-worker without an error.
-            return failure("the nn-workers ended before the dataloaders had sent all data")
+            return failure("the nn-workers ended before the dataloaders had sent all data", ledger.STUCK)
         return None
 
     def overdue(self):
@@ -218,6 +222,7 @@ class Coordinator:
         first."""
         self.phase, self.reason, self.ended = STOP, trouble.reason, trouble
         self.starting = False
+        self.ledger.turn(ledger.WAITING)
         self.not_before = max(self.not_before, self.clock())
         self.log(f"attempt {self.attempt} ends: {trouble.reason}")
         self.keeper.work.set()
@@ -226,19 +231,23 @@ class Coordinator:
         """The job is complete. The replicas remember that too: each reports it to the next
         coordinator."""
         self.phase, self.ended, self.starting = DONE, None, False
+        self.ledger.finish()
         self.keeper.remember(done=True, running=False)
         self.log(f"finished in attempt {self.attempt}")
+        self.log(str(self.ledger))
 
     def give_up(self, reason):
         """The job has failed for good. Where its pods end with it, those that are left remember that
         too."""
         self.phase, self.reason, self.ended, self.starting = FAILED, reason, None, False
+        self.ledger.turn(None)
         self.keeper.remember(failed=reason)
         self.log("the job has failed: " + reason)
 
     def retry(self, key):
         """Start a failed job again after a change."""
         self.phase, self.reason = STOP, f"{name(key)} was changed"
+        self.ledger.turn(ledger.WAITING)
         self.keeper.read_again = 0
         self.keeper.remember(failures=0, failed="")
 
@@ -246,6 +255,8 @@ class Coordinator:
         """Count the failure of the last attempt. Failures count from the last checkpoint: a job
         that makes progress may fail any number of times."""
         trouble, self.ended = self.ended, None
+        self.ledger.lose(trouble.cause)
+        self.log(str(self.ledger))
         failures = self.memory.failures if found.newest() == self.memory.checkpoint else 0
         failures += trouble.counts
         self.keeper.remember(failures=failures, checkpoint=found.newest(), running=False)
@@ -284,6 +295,7 @@ class Coordinator:
 
     def recall(self, kept):
         """Continue from the record of the previous coordinator."""
+        self.ledger.recall(kept, kept.get("done") or kept.get("failed"))
         self.memory.claim(kept, self.settings.pod)
         self.keeper.remember()
         if self.attempt > self.memory.attempt:
@@ -301,15 +313,16 @@ class Coordinator:
             self.keeper.remember(failed=self.reason)
         elif kept.get("running"):
             self.take_over(kept.get("pod"))
+        self.ledger.turn(None if self.phase in (DONE, FAILED) else ledger.WAITING)
 
     def take_over(self, pod):
         """End the attempt that the previous coordinator, in a pod, did not end."""
         self.resume = self.memory.resume
         self.progressed = self.resume == self.memory.proven
         if pod == self.settings.pod:
-            self.fail(failure(f"{NN_WORKER} 0 was restarted"))
+            self.fail(failure(f"{NN_WORKER} 0 was restarted", ledger.LOST))
             return
-        self.fail(Trouble(f"{NN_WORKER} 0 was replaced", False, False))
+        self.fail(Trouble(f"{NN_WORKER} 0 was replaced", False, False, ledger.REPLACED))
         self.wait_for_silence(self.clock())
 
     def waits_for(self):
@@ -323,6 +336,7 @@ class Coordinator:
         self.saved_at = found.complete[0].time if found.complete else None
         if ended or self.phase == START:
             self.notice_checkpoint(found)
+        self.ledger.save([checkpoint for checkpoint in found.complete if checkpoint.attempt == self.attempt])
         if self.phase != START:
             # Folders of later attempts may come back from a backup at any time.
             self.attempt = max(self.attempt, found.last_attempt)
@@ -370,6 +384,7 @@ class Coordinator:
         self.attempt = max(self.attempt + 1, self.memory.attempt)
         self.started = self.progress_seen = self.clock()
         self.phase, self.nn_workers_ended = START, None
+        self.ledger.begin()
         self.progressed = self.reports_progress = False
         self.written = None
         self.roster.begin(self.attempt)
@@ -467,6 +482,10 @@ class Coordinator:
             }
             if self.saved_at and self.phase in (START, STOP):
                 values["persia_job_checkpoint_timestamp_seconds"] = self.saved_at
+            for activity, seconds in self.ledger.seconds().items():
+                values[f'persia_job_seconds{{activity="{activity}"}}'] = round(seconds)
+            for cause, failures in self.ledger.causes.items():
+                values[f'persia_job_failures_total{{cause="{cause}"}}'] = failures
             return values
 
     def stays(self):

@@ -43,6 +43,8 @@ var exporters = map[string]exporter{
 		"persia_job_failures":                     gauge,
 		"persia_job_stuck":                        gauge,
 		"persia_job_checkpoint_timestamp_seconds": gauge,
+		"persia_job_seconds":                      gauge,
+		"persia_job_failures_total":               counter,
 	}},
 	"training scripts": {ofJobs, map[string]string{
 		"persia_model_loss":            gauge,
@@ -150,12 +152,12 @@ func TestPushedMetrics(t *testing.T) {
 	} {
 		names := map[string]bool{}
 		for _, values := range regexp.MustCompile(pushes.values).FindAllStringSubmatch(readFile(t, file), -1) {
-			for _, key := range regexp.MustCompile(`"(\w+)"[]:]`).FindAllStringSubmatch(values[1], -1) {
+			for _, key := range regexp.MustCompile(`["'](\w+)(?:"[]:]|\{\{)`).FindAllStringSubmatch(values[1], -1) {
 				names[pushes.prefix+key[1]] = true
 			}
 		}
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[pushes.program].types)), slices.Collect(maps.Keys(names)), file)
-		assert.Contains(t, readFile(t, pushes.with), "\\n"+pushes.prefix+"{name} {value}", file)
+		assert.Contains(t, readFile(t, pushes.with), pushes.prefix+"{name} {value}\\n", file)
 	}
 }
 

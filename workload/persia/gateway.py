@@ -25,7 +25,12 @@ class Gateway:
                 self.put(known)
 
     def put(self, values):
-        body = "".join(f"# TYPE {name} gauge\n{name} {value}\n" for name, value in values.items())
+        body, family = "", ""
+        for name, value in values.items():
+            if name.partition("{")[0] != family:
+                family = name.partition("{")[0]
+                body += f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}\n"
+            body += f"{name} {value}\n"
         request = urllib.request.Request(
             f"http://{self.address}{self.path}",
             body.encode(),

@@ -276,7 +276,7 @@ class Keeper:
         # keep and release may record at the same time: the later one writes what is known then.
         with self.recording:
             with self.lock:
-                changes, values = self.changes, dict(self.memory.values)
+                changes, values = self.changes, dict(self.memory.values, **self.coordinator.ledger.record())
                 if not self.loaded or changes == self.recorded and not again:
                     return self.loaded
             full = self.memory.full

@@ -12,9 +12,6 @@ PATHS = ("checkpoint", "resume", "proven")
 # volume has no room for another one.
 SIZE = 16 * 1024
 
-# The most that can be written into the block of a smaller file, of an older release.
-BLOCK = 4096
-
 # How a bucket is mounted: by GKE's driver, and by gcsfuse itself.
 BUCKETS = ("fuse", "fuse.gcsfuse")
 
@@ -58,6 +55,8 @@ class Memory:
             "resume": None, "proven": None, "doubts": {},
             # Whether the script reports its progress.
             "reports_progress": False,
+            # See ledger.py.
+            "ledger": {}, "causes": {},
             # The claim, and whether an attempt runs that this pod coordinates.
             "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
         }
@@ -113,7 +112,7 @@ class Memory:
         return (
             all(isinstance(value, type(self.values[key])) for key, value in known.items())
             and all(path is None or isinstance(path, str) for path in paths)
-            and all(isinstance(count, int) for count in known.get("doubts", {}).values())
+            and all(isinstance(number, (int, float)) for key in ("doubts", "ledger", "causes") for number in known.get(key, {}).values())
             and all(isinstance(pod, str) for pod in known.get("pods", []))
         )
 
@@ -151,7 +150,7 @@ class Memory:
                 os.remove(temporary)
             self.full = error.errno in (errno.ENOSPC, errno.EDQUOT)
             size = os.path.getsize(self.file) if self.full and os.path.exists(self.file) else 0
-            if not 0 < len(text) <= max(size, BLOCK * bool(size)):
+            if not 0 < len(text) <= size:
                 raise
             fill(self.file, "r+b", text.ljust(size))
             return

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -280,8 +281,7 @@ func TestLaunchStops(t *testing.T) {
 }
 
 // TestLaunchEnds: the pods of a Kubernetes Job end with their training job, the coordinator after the completion
-// has asked, and the last metrics that they push
-// stay.
+// has asked, and the last metrics that they push stay.
 func TestLaunchEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		status int
@@ -291,23 +291,26 @@ func TestLaunchEnds(t *testing.T) {
 		"failed":   {FailedStatus, "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 3\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var pushed atomic.Value
+			var pushed sync.Map
 			gateway := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
-				pushed.Store(r.Method + " " + r.URL.Path + "\n" + string(body))
+				pushed.Store(r.Method+" "+r.URL.Path, string(body))
 			}))
 			t.Cleanup(gateway.Close)
 			j := newTraining(t, "nn-worker=2,dataloader=1,embedding-ps=1", "PERSIA_ONCE=1", "PERSIA_ATTEMPTS=1")
-			server, first := j.start("embedding-ps-0", serve), j.start("nn-worker-0", note)
-			loader := j.start("dataloader-0", note, "PERSIA_METRICS_GATEWAY_ADDR="+strings.TrimPrefix(gateway.URL, "http://"), "PERSIA_REPLICA_METRICS=/metrics/job/criteo")
+			const place = "/metrics/job/criteo/run/1/role/"
+			j.env = append(j.env, "PERSIA_METRICS_GATEWAY_ADDR="+strings.TrimPrefix(gateway.URL, "http://"))
+			server, first := j.start("embedding-ps-0", serve), j.start("nn-worker-0", note, "PERSIA_REPLICA_METRICS="+place+"nn-worker")
+			loader := j.start("dataloader-0", note, "PERSIA_REPLICA_METRICS="+place+"dataloader")
 			// A replica is idle before its attempt, too.
 			second := j.start("nn-worker-1", fmt.Sprintf(`for replica in dataloader-0 nn-worker-0; do
 				until [[ -e $replica.attempts && -e $replica.idle ]]; do sleep 0.05; done
 			done; exit %d`, test.status))
 			assert.Zero(t, second.status())
 			assert.Zero(t, loader.status())
-			assert.Regexp(t, `^PUT /metrics/job/criteo\n(# TYPE .*\npersia_replica_.*\n)+$`, pushed.Load())
-			assert.Contains(t, pushed.Load(), "\npersia_replica_finished 1\n")
+			text, _ := pushed.Load("PUT " + place + "dataloader")
+			assert.Regexp(t, `^(# TYPE .*\npersia_replica_.*\n)+$`, text)
+			assert.Contains(t, text, "\npersia_replica_finished 1\n")
 			server.says("the job")
 
 			completion := exec.Command("sh", "complete.sh")
@@ -316,6 +319,8 @@ func TestLaunchEnds(t *testing.T) {
 			assert.Equal(t, test.status, asks.status())
 			assert.Equal(t, test.says, asks.text())
 			assert.Zero(t, first.status())
+			text, _ = pushed.Load("PUT /metrics/job/criteo")
+			assert.Contains(t, text, fmt.Sprintf("\npersia_job_failed %d\n", min(test.status, 1)))
 			assert.NoError(t, server.process.Process.Signal(syscall.Signal(0)), "JobSet ends the servers")
 		})
 	}

@@ -115,7 +115,3 @@ class TestProvisioner(unittest.TestCase):
         with redirect_stdout(output):
             provisioner.Provisioner(api, "persia", 60).round()
         self.assertEqual(output.getvalue(), "first: HTTP Error 422: refused\n1\nsecond: ask\n")
-
-
-if __name__ == "__main__":
-    unittest.main()

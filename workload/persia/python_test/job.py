@@ -36,7 +36,7 @@ class JobTest(unittest.TestCase):
     def coordinator(self, **changes):
         """Return another coordinator of the job."""
         settings = types.SimpleNamespace(**dict(vars(self.settings), **changes))
-        return coordinator.Coordinator(settings, self.logged.append, lambda: self.now)
+        return coordinator.Coordinator(settings, self.logged.append, lambda: self.now, lambda: self.now)
 
     def folder(self):
         """Return another folder of the volume."""

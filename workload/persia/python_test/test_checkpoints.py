@@ -10,7 +10,6 @@ import struct
 import sys
 import time
 import types
-import unittest
 import zipfile
 from unittest import mock
 
@@ -438,7 +437,3 @@ class Doubts(JobTest):
                 restart()
                 steps()
                 self.assertEqual(want, " ".join(self.resumed))
-
-
-if __name__ == "__main__":
-    unittest.main()

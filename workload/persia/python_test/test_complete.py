@@ -72,7 +72,3 @@ class Looks(unittest.TestCase):
                 self.assertEqual([text for _, text in said], says)
                 ends = {"complete": complete.COMPLETE, "failed": complete.FAILED}
                 self.assertEqual([status for status, _ in said], [ends.get(text.split(":")[0], complete.GOING_ON) for text in says])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -64,23 +64,6 @@ class Commands(unittest.TestCase):
             self.assertEqual("", command.hangs(60))
             self.assertRegex(command.hangs(0), rf"^process {command.process.pid} \(.+\) hangs and cannot be killed: it waits for a device")
 
-    def test_the_signal_does_not_end_a_program_that_saves(self):
-        folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, folder)
-        command = self.run_command("""
-import os, signal, subprocess, sys
-def save(*_):
-    subprocess.run(["sh", "-c", "sleep 0.2; touch saved"], cwd=sys.argv[1])
-    sys.exit(7)
-signal.signal(signal.SIGTERM, save)
-print("ready", flush=True)
-while True:
-    signal.pause()
-""", folder)
-        command.process.stdout.readline()
-        self.assertEqual(7, command.stop(60))
-        self.assertEqual(["saved"], os.listdir(folder))
-
 
 class Connections(unittest.TestCase):
     def test_a_connection_is_found_behind_a_descriptor_that_is_closed_meanwhile(self):

@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-import unittest
 from unittest import mock
 
 import memory
@@ -261,20 +260,9 @@ class FullVolume(JobTest):
                 self.assertEqual(["coordinator.json"], os.listdir(self.settings.state_directory))
                 self.assertEqual(self.job.attempt, self.job.memory.read()["attempt"])
 
-    def test_a_record_of_an_older_release(self):
-        with open(self.job.memory.file, "w") as file:
-            json.dump({"attempt": 7}, file)
-        self.job = self.coordinator()
-        self.start()
-        self.assertEqual(8, self.job.memory.read()["attempt"])
-
     def test_failures_are_counted(self):
         os.remove(self.job.memory.file)
         for times in ("", ", 2 times in a row"):
             self.job.keeper.hold()
             self.assertTrue(self.job.status().endswith(f"; this cannot be recorded: [Errno 28] No space left on device{times}"), self.job.status())
             self.assertEqual([], os.listdir(self.settings.state_directory), "what is half-written takes room")
-
-
-if __name__ == "__main__":
-    unittest.main()

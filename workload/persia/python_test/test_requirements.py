@@ -88,13 +88,13 @@ class Gateway(unittest.TestCase):
         with mock.patch.object(gateway.direct, "open") as opened:
             for error in (OSError(), gateway.http.client.IncompleteRead(b""), None, OSError()):
                 opened.side_effect = error
-                place.push(lambda: {"alive": 1, "finished": 0})
+                place.push(lambda: {"alive": 1, 'ends_total{cause="a"}': 2, 'ends_total{cause="b"}': 3})
             place.push(dict)
         self.assertEqual(["cannot push to the metrics gateway at gateway:9091; retrying"] * 2, said)
         request = opened.call_args[0][0]
         self.assertEqual(("PUT", "http://gateway:9091/metrics/job/criteo"), (request.get_method(), request.full_url))
         self.assertEqual(
-            "# TYPE alive gauge\nalive 1\n# TYPE finished gauge\nfinished 0\n", request.data.decode())
+            '# TYPE alive gauge\nalive 1\n# TYPE ends_total counter\nends_total{cause="a"} 2\nends_total{cause="b"} 3\n', request.data.decode())
         self.assertIsNone(gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091"}, said.append))
         of_replica = {"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091", "PERSIA_REPLICA_METRICS": "/metrics/job/run/run/role/role/nn-worker/replica/0/of/1"}
         self.assertEqual("/metrics/job/run", gateway.of(of_replica, said.append, whole_job=True).path)

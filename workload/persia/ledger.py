@@ -1,0 +1,120 @@
+"""The ledger of a job: where its time went, and what ended its attempts."""
+
+import collections
+
+# What a job does. Each of its seconds counts as one of these.
+WAITING, STARTING, TRAINING, AGAIN, SAVING = ACTIVITIES = "waiting", "starting", "training", "training again", "saving"
+
+# What an attempt does. How that counts is known when the attempt makes progress, writes a checkpoint, or ends.
+STARTUP, RISK = "startup", "risk"
+
+# Why attempts end.
+LOST, COMMAND, STUCK, REPLACED = "lost replica", "failed command", "no progress", "replaced pod"
+
+
+class Ledger:
+    """Counts seconds by a clock. The wall clock, by which volumes date checkpoints, also measures the
+    time between two coordinators.
+
+    In the values, "at" is when the last second was counted, "until" when the last one of an attempt was,
+    "saved" when the newest checkpoint became complete, "checkpoints" how many did, and "open" is 1 until
+    the end of the last attempt is counted."""
+
+    def __init__(self, clock, wall):
+        self.clock, self.wall = clock, wall
+        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "checkpoints", "open"), 0)
+        self.causes = collections.Counter()
+        self.activity, self.last = WAITING, clock()
+
+    def record(self):
+        """Return what the next coordinator needs."""
+        self.count()
+        return {"ledger": dict(self.values), "causes": dict(self.causes)}
+
+    def recall(self, kept, over):
+        """Continue from the record of the previous coordinator. Since then, the job has waited, unless it was over."""
+        if kept.get("ledger"):
+            self.values.update(kept["ledger"])
+            self.causes = collections.Counter(kept.get("causes"))
+            self.values[WAITING] += 0 if over else max(0, self.wall() - self.values["at"])
+            self.last = self.clock()
+
+    def count(self):
+        """Count the time since the last call."""
+        now, self.values["at"] = self.clock(), self.wall()
+        if self.activity:
+            self.values[self.activity] += now - self.last
+        if self.activity in (STARTUP, RISK):
+            self.values["until"] = self.values["at"]
+        self.last = now
+
+    def turn(self, activity):
+        """Count the time from now on as another activity, or not at all."""
+        self.count()
+        self.activity = activity
+
+    def move(self, before, after):
+        self.values[after] += self.values[before]
+        self.values[before] = 0
+
+    def begin(self):
+        """An attempt starts. If the end of the last one has not been counted, it ended with its coordinator's pod."""
+        if self.values["open"]:
+            self.lose(REPLACED)
+        self.values["open"] = 1
+        self.turn(STARTUP)
+
+    def prove(self, reported):
+        """The attempt trains. Only a script that reports progress shows since when."""
+        self.turn(RISK if self.activity == STARTUP else self.activity)
+        self.move(STARTUP, STARTING if reported else RISK)
+
+    def save(self, saved):
+        """Count what an attempt had trained until its new checkpoints, the newest of which is the first."""
+        self.count()
+        for checkpoint in reversed(saved):
+            trained = self.values[RISK] - max(0, self.values["until"] - checkpoint.time)
+            if checkpoint.time > self.values["saved"] and trained > 0:
+                saving = min(trained, checkpoint.seconds)
+                self.values[RISK] -= trained
+                self.values[TRAINING] += trained - saving
+                self.values[SAVING] += saving
+                self.values["saved"] = checkpoint.time
+                self.values["checkpoints"] += 1
+
+    def lose(self, cause):
+        """The attempt has failed. The next one trains again what is in no checkpoint."""
+        self.count()
+        self.causes[cause] += 1
+        self.values["open"] = 0
+        self.move(STARTUP, STARTING)
+        self.move(RISK, AGAIN)
+
+    def finish(self):
+        """The job is complete."""
+        self.turn(None)
+        self.move(STARTUP, TRAINING)
+        self.move(RISK, TRAINING)
+
+    def seconds(self):
+        """Return how long the job has done what."""
+        self.count()
+        running = {STARTING: self.values[STARTUP], TRAINING: self.values[RISK]}
+        return {activity: self.values[activity] + running.get(activity, 0) for activity in ACTIVITIES}
+
+    def __str__(self):
+        """Return one line for people, with what the fields of the stack file of these names want to know."""
+        seconds, failures = self.seconds(), sum(self.causes.values())
+        total = sum(seconds.values())
+        rest = ", ".join(f"{activity} {duration(seconds[activity])}" for activity in ACTIVITIES if activity != TRAINING)
+        text = f"useful {100 * seconds[TRAINING] / max(total, 1):.0f} % of {duration(total)}: {rest}; {failures} failures"
+        if failures:
+            text += f", one every {total / failures / 3600:.1f} h (hoursBetweenFailures is this times the machines)"
+        if self.values["checkpoints"]:
+            text += f"; checkpointSeconds: {seconds[SAVING] / self.values['checkpoints']:.0f}"
+        return text
+
+
+def duration(seconds):
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -1,0 +1,136 @@
+import collections
+import os
+import random
+
+from job import JobTest
+from ledger import ACTIVITIES, AGAIN, COMMAND, LOST, REPLACED, SAVING, STARTING, STUCK, TRAINING, WAITING
+
+# How often replicas report, and the keeper works; and how long writing a checkpoint takes.
+BEAT, WORK, WRITE = 5, 20, 30
+
+# How the test ends an attempt, and what the ledger has to call that.
+ENDS = {
+    "a command fails": COMMAND, "a replica is silent": LOST, "a pod leaves": REPLACED, "progress ends": STUCK,
+    "the coordinator restarts": LOST, "the coordinator's node is lost": REPLACED, "the coordinator's pod leaves": REPLACED,
+}
+
+
+class Ledgers(JobTest):
+    """The test decides what happens when, and keeps an account of that by its own clock."""
+
+    def setUp(self):
+        super().setUp()
+        self.settings.lost_seconds, self.settings.stuck_seconds, self.settings.attempts = 300, 1200, 1000
+        self.job, self.account, self.causes = self.coordinator(), collections.Counter(), collections.Counter()
+        self.reports_progress, self.progress, self.worked = True, 1, 0
+
+    def go(self, activity, seconds, state="running", trains=False, roles=("nn-worker", "dataloader")):
+        """Have replicas report for some time. To save time, they rarely do where nothing happens soon."""
+        begin, end = self.now, self.now + seconds
+        while self.now < end:
+            quiet = min(self.now - begin, end - self.now) > 60
+            step = min(240, end - self.now - 60) if quiet else min(BEAT, end - self.now)
+            self.now += step
+            self.account[activity] += step
+            self.progress = int(self.now) if trains else self.progress
+            for role in roles:
+                self.job.report(self.whole(role, self.job.attempt, state, progress=self.progress if self.reports_progress else None))
+            if self.job.keeper.work.is_set() or not quiet and self.now - self.worked >= WORK:
+                self.worked = self.now
+                self.job.keeper.hold()
+                self.job.keeper.keep()
+
+    def live(self, pause, startup, until_checkpoints, then, end):
+        """Live through an attempt, which trains until each of its checkpoints, and then until it ends."""
+        self.go(WAITING, pause, roles=())
+        while self.job.phase != "start":
+            self.go(WAITING, BEAT, "waiting")
+        self.progress = 1
+        self.go(STARTING, startup)
+        for seconds in until_checkpoints:
+            self.go(TRAINING, seconds, trains=True)
+            self.go(SAVING, WRITE)
+            self.written = self.now - 1
+            folder = self.write_complete(f"attempt-{self.job.attempt}/{self.now}")
+            os.utime(os.path.join(folder, "dense.pt"), (self.now - WRITE,) * 2)
+        if end == "the job is complete":
+            self.go(TRAINING, then, trains=True)
+            self.all_report(self.job.attempt, "finished")
+            return
+        self.go(AGAIN, then, trains=True)
+        self.causes[ENDS[end]] += 1
+        if end == "a command fails":
+            self.report("nn-worker", self.job.attempt, "failed")
+        elif end == "a pod leaves":
+            self.report("dataloader", self.job.attempt, "running", leaving=True)
+        elif end.startswith("the coordinator"):
+            if end == "the coordinator's pod leaves":
+                self.job.report(self.whole("nn-worker", self.job.attempt, "running", leaving=True))
+                self.job.keeper.release(60)
+            self.settings.pod += "" if end == "the coordinator restarts" else "'"
+            self.job = self.coordinator()
+        activity, silent = AGAIN if until_checkpoints or then else STARTING, end == "a replica is silent"
+        while self.job.phase == "start":
+            self.go(activity, BEAT, trains=silent and activity == AGAIN, roles=("nn-worker",) if silent else ("nn-worker", "dataloader"))
+
+    def test_histories(self):
+        """An attempt waits for a report, and starts until the next one with progress. What a lost coordinator has not recorded, 15 s here, counts as waiting."""
+        ended = (0, 100, [1000], 500, "the job is complete")
+        for name, reports_progress, attempts, seconds, causes in (
+            ("no fault", True, [ended], (5, 105, 1495, 0, 30), {}),
+            ("a script that reports no progress", False, [ended], (5, 0, 1600, 0, 30), {}),
+            ("no checkpoint", True, [(0, 100, [], 500, "a command fails"), ended], (10, 210, 1495, 495, 30), {COMMAND: 1}),
+            ("a checkpoint", True, [(0, 100, [1000], 500, "a command fails"), ended], (10, 210, 2490, 500, 60), {COMMAND: 1}),
+            ("a start", True, [(0, 100, [], 0, "a command fails"), ended], (10, 205, 1495, 0, 30), {COMMAND: 1}),
+            ("a silent replica", True, [(0, 100, [1000], 500, "a replica is silent"), ended], (10, 210, 2490, 805, 60), {LOST: 1}),
+            ("a pod that leaves", True, [(0, 100, [1000], 500, "a pod leaves"), ended], (10, 210, 2490, 500, 60), {REPLACED: 1}),
+            ("no progress", True, [(0, 100, [1000], 500, "progress ends"), ended], (10, 210, 2490, 1705, 60), {STUCK: 1}),
+            ("a coordinator that restarts", True, [(0, 100, [1000], 500, "the coordinator restarts"), ended], (30, 210, 2490, 485, 60), {LOST: 1}),
+            ("another coordinator, later", True, [(0, 100, [1000], 500, "the coordinator's node is lost"), (700,) + ended[1:]], (725, 210, 2490, 485, 60), {REPLACED: 1}),
+            ("a checkpoint that only the next coordinator sees", True, [(0, 100, [1000], 0, "the coordinator's node is lost"), (700,) + ended[1:]], (715, 210, 2485, 0, 60), {REPLACED: 1}),
+            ("a pod of a coordinator that leaves", True, [(0, 100, [1000], 500, "the coordinator's pod leaves"), (700,) + ended[1:]], (710, 210, 2490, 500, 60), {REPLACED: 1}),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.reports_progress = reports_progress
+                for attempt in attempts:
+                    self.live(*attempt)
+                self.assertEqual((seconds, causes, sum(seconds)), (tuple(self.job.ledger.seconds().values()), dict(self.job.ledger.causes), self.now))
+
+    def test_what_people_see(self):
+        self.job.ledger.wall = lambda: self.now - self.now // 1000  # clocks differ
+        self.live(0, 100, [1000], 500, "a command fails")
+        self.live(5, 100, [10000], 495, "a replica is silent")
+        self.live(5, 100, [], 60, "the job is complete")
+        self.assertEqual(
+            "useful 87 % of 3 h 32 min: waiting 0 min, starting 5 min, training again 21 min, saving 1 min; "
+            "2 failures, one every 1.8 h (hoursBetweenFailures is this times the machines); checkpointSeconds: 30", self.logged[-1])
+        metrics = self.job.metrics()
+        self.assertEqual((60, 1), (metrics['persia_job_seconds{activity="saving"}'], metrics['persia_job_failures_total{cause="lost replica"}']))
+
+    def test_a_job_that_has_failed_does_not_wait(self):
+        self.job.settings.attempts = 1
+        self.live(0, 100, [], 500, "a command fails")
+        before = self.job.ledger.seconds()
+        self.now += 5000
+        self.assertEqual(before, self.job.ledger.seconds())
+        for self.settings.revision, waits in (("1", 0), ("2", 10)):
+            self.job = self.coordinator()
+            self.job.keeper.keep()
+            self.now += 10
+            self.assertEqual(dict(before, waiting=before[WAITING] + waits), self.job.ledger.seconds())
+
+    def test_fifty_histories_of_faults(self):
+        seed = int.from_bytes(os.urandom(4), "big")
+        print(f"seed {seed}")
+        chance = random.Random(seed)
+        for history in range(50):
+            self.setUp()
+            for _ in range(chance.randint(2, 5)):
+                trainings = [chance.uniform(300, 4000) for _ in range(chance.randint(0, 3))]
+                self.live(chance.uniform(0, 600), chance.uniform(20, 400), trainings, chance.choice((0, chance.uniform(0, 1000))), chance.choice(list(ENDS)))
+            self.live(0, 100, [15000], 100, "the job is complete")
+            found = self.job.ledger.seconds()
+            self.assertEqual((self.causes, self.account[SAVING] // WRITE), (self.job.ledger.causes, self.job.ledger.values["checkpoints"]), f"seed {seed}")
+            for activity in ACTIVITIES:
+                self.assertAlmostEqual(self.account[activity], found[activity], delta=self.now / 100, msg=f"{activity} in history {history} of seed {seed}")
