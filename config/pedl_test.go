@@ -244,18 +244,3 @@ func TestPEDLCredentialsAreHidden(t *testing.T) {
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v", *s.PEDL, *s.PEDL, *s.PEDL), hidden)
 }
-
-// TestPEDLDiskTakesQuota checks that the quotas include the disk of the database.
-func TestPEDLDiskTakesQuota(t *testing.T) {
-	ssd := func(changes edits) int64 {
-		s, err := testkit.Load(t, changes)
-		require.NoError(t, err)
-		for _, quota := range s.Plan().Quotas {
-			if quota.Name == "SSD_TOTAL_GB" {
-				return quota.Amount
-			}
-		}
-		return 0
-	}
-	assert.EqualValues(t, 100, ssd(withPEDL(nil))-ssd(nil))
-}

@@ -106,7 +106,7 @@ func TestVolumeWarned(t *testing.T) {
 	})
 }
 
-// TestCreatedDisksTakeQuota checks that a regional disk counts in both zones.
+// TestCreatedDisksTakeQuota checks that a regional disk counts in both zones, and the disk of PEDL's database in one.
 func TestCreatedDisksTakeQuota(t *testing.T) {
 	ssd := func(changes edits) int64 {
 		s, err := testkit.Load(t, changes)
@@ -121,4 +121,5 @@ func TestCreatedDisksTakeQuota(t *testing.T) {
 	zones := []any{"us-central1-a", "us-central1-b"}
 	disk := over("persistentDisk", edits{"disk": "d", "zones": zones, "create": edits{"type": "pd-ssd"}})
 	assert.EqualValues(t, 2*1024, ssd(disk)-ssd(nil))
+	assert.EqualValues(t, 100, ssd(withPEDL(nil))-ssd(nil))
 }

@@ -335,24 +335,6 @@ func TestManifestFileRefuses(t *testing.T) {
 	}
 }
 
-// TestOwnNATS checks that Load removes the address of the stack's own NATS, and keeps others.
-func TestOwnNATS(t *testing.T) {
-	for address, own := range map[string]bool{
-		"nats://persia-nats-service:4222":                           true,
-		"nats://persia-nats-service":                                true,
-		"nats://persia-nats-service.nats-io.svc:4222":               true,
-		"nats://persia-nats-service.nats-io.svc.cluster.local:4222": true,
-		"nats://persia-nats-service.default:4222":                   false,
-		"nats://me:secret@persia-nats-service:4222":                 false,
-		"nats://persia-nats-service:4223":                           false,
-		"nats://other:4222":                                         false,
-	} {
-		s, err := testkit.Load(t, edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_NATS_URL", "value": address}}})
-		require.NoError(t, err)
-		assert.Equal(t, own, len(s.Jobs[0].NNWorker.Env) == 0, address)
-	}
-}
-
 // FuzzManifest replaces the file.
 func FuzzManifest(f *testing.F) {
 	f.Add(manifestText)
