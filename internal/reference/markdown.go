@@ -52,9 +52,8 @@ func (w *writer) find(path string, value *schema) {
 		return
 	}
 	w.at[name] = path
-	for _, f := range fieldsOf(w.types[name]) {
-		inner, _ := w.definitions[name].Properties.Get(f.name)
-		w.find(path+inside(value)+"."+f.name, inner)
+	for _, f := range w.fields(name) {
+		w.find(path+inside(value)+"."+f.name, f.value)
 	}
 }
 
@@ -93,20 +92,19 @@ func (w *writer) section(path string, value *schema) {
 		w.WriteString(text)
 		return
 	}
-	fields := fieldsOf(w.types[name])
+	fields := w.fields(name)
 	changes := slices.ContainsFunc(fields, func(f field) bool { return f.Tag.Get("change") != "" })
 	head := []string{"field", "type", "when changed", "description"}
 	rule := []string{"---", "---", "---", "---"}
 	rows := [][]string{head, rule}
 	elsewhere := map[string][]string{} // fields, by the section that describes them
 	for _, f := range fields {
-		inner, _ := w.definitions[name].Properties.Get(f.name)
-		description, said := w.description(path, f, inner)
+		description, said := w.description(path, f)
 		if said != "" {
 			elsewhere[said] = append(elsewhere[said], "`"+f.name+"`")
 			continue
 		}
-		kind := w.words(inner)
+		kind := w.words(f.value)
 		if slices.Contains(w.definitions[name].Required, f.name) {
 			kind += ", required"
 		}
@@ -125,8 +123,7 @@ func (w *writer) section(path string, value *schema) {
 	}
 	w.WriteString(strings.ReplaceAll(text, "\n\n\n", "\n\n") + "\n")
 	for _, f := range fields {
-		inner, _ := w.definitions[name].Properties.Get(f.name)
-		w.section(path+inside(value)+"."+f.name, inner)
+		w.section(path+inside(value)+"."+f.name, f.value)
 	}
 }
 
@@ -164,11 +161,11 @@ var (
 )
 
 // description returns the description of a field, or the section that already has it.
-func (w *writer) description(path string, f field, value *schema) (description, said string) {
-	text, _, _ := strings.Cut(value.Description, " Default")
+func (w *writer) description(path string, f field) (description, said string) {
+	text, _, _ := strings.Cut(f.value.Description, " Default")
 	if said := w.said[f.name+text]; said != "" {
 		return "", said
 	}
 	w.said[f.name+text], w.said[text] = path, path
-	return escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(value.Description), ""))), ""
+	return escaped(capitalized(leading.ReplaceAllString(unsaid.Replace(f.value.Description), ""))), ""
 }

@@ -36,8 +36,9 @@ func Read() (*Reference, error) {
 		keyOf[f.Name] = key
 	}
 	reflector := &jsonschema.Reflector{
-		Namer:  r.name,
-		Mapper: readsItself,
+		Namer:         r.name,
+		Mapper:        readsItself,
+		LookupComment: r.comment,
 		KeyNamer: func(name string) string {
 			if name[0] >= 'a' || strings.Contains(name, "_") {
 				return name
@@ -50,19 +51,11 @@ func Read() (*Reference, error) {
 	}
 	r.comments, reflector.CommentMap = reflector.CommentMap, nil
 	r.definitions = reflector.Reflect(config.Stack{}).Definitions
-	for name, t := range r.types {
-		if object := r.definitions[name]; object != nil && object.Properties != nil {
-			r.complete(object, t)
+	for name, object := range r.definitions {
+		for property := range object.Properties.ValuesFromOldest() {
+			r.inline(property)
 		}
-	}
-	stack := r.definitions["Stack"]
-	for _, key := range config.Keys() {
-		f, _ := config.StackField(key)
-		value, _ := stack.Properties.Get(key)
-		r.inline(value)
-		if value.Description = r.comment(reflect.TypeFor[config.Stack](), f.Name); value.Description == "" {
-			value.Description = r.object(value).Description
-		}
+		r.complete(object, name)
 	}
 	return r, errors.Join(r.problems...)
 }
@@ -103,20 +96,12 @@ func readsItself(t reflect.Type) *jsonschema.Schema {
 	return nil
 }
 
-// complete adds to the schema of an object what comments and tags say.
-func (r *Reference) complete(object *jsonschema.Schema, t reflect.Type) {
-	object.Description = r.comment(t, "")
-	hasSecret := false
-	for _, f := range fieldsOf(t) {
-		hasSecret = hasSecret || f.Type == reflect.TypeFor[input.Secret]()
-	}
-	for _, f := range fieldsOf(t) {
-		value, known := object.Properties.Get(f.name)
-		if !known {
-			continue
-		}
-		r.inline(value)
-		value.Description = r.describe(f)
+// complete adds to the schema of an object what tags say.
+func (r *Reference) complete(object *jsonschema.Schema, name string) {
+	fields := r.fields(name)
+	hasSecret := slices.ContainsFunc(fields, func(f field) bool { return f.Type == reflect.TypeFor[input.Secret]() })
+	for _, f := range fields {
+		value := f.value
 		if !isOwn(f.owner) {
 			continue
 		}
@@ -179,7 +164,9 @@ func readTags(value *jsonschema.Schema, f field) {
 // inline replaces references to named lists and maps, which have no description of their own.
 func (r *Reference) inline(value *jsonschema.Schema) {
 	if of := r.definitions[nameIn(value)]; of != nil && of.Properties == nil {
+		description := value.Description
 		*value = *of
+		value.Description = description
 	}
 	for _, inner := range []*jsonschema.Schema{value.Items, value.AdditionalProperties} {
 		if inner != nil {
@@ -212,16 +199,25 @@ func nameIn(value *jsonschema.Schema) string {
 	return value.Ref[strings.LastIndex(value.Ref, "/")+1:]
 }
 
-// field is a field of a struct with its name in a stack file. Its owner is the struct that
+// field is a field of a struct with its name and schema in a stack file. Its owner is the struct that
 // declares it, which may be embedded.
 type field struct {
 	reflect.StructField
 	name     string
+	value    *schema
 	optional bool
 	owner    reflect.Type
 }
 
-// fieldsOf returns the fields of a struct and of the structs that it embeds.
+// fields returns the fields of an object, with those that it embeds.
+func (r *Reference) fields(object string) []field {
+	fields := fieldsOf(r.types[object])
+	for i := range fields {
+		fields[i].value, _ = r.definitions[object].Properties.Get(fields[i].name)
+	}
+	return fields
+}
+
 func fieldsOf(t reflect.Type) []field {
 	var fields []field
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
@@ -229,7 +225,7 @@ func fieldsOf(t reflect.Type) []field {
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case name != "":
-			fields = append(fields, field{f, name, strings.Contains(options, "omitempty") || f.Tag.Get("default") != "", t})
+			fields = append(fields, field{f, name, nil, strings.Contains(options, "omitempty") || f.Tag.Get("default") != "", t})
 		case f.Anonymous:
 			fields = append(fields, fieldsOf(f.Type)...)
 		}
@@ -237,30 +233,18 @@ func fieldsOf(t reflect.Type) []field {
 	return fields
 }
 
-// describe returns the comment of a field, or the first sentence of its type's comment.
-func (r *Reference) describe(f field) string {
-	if text := r.comment(f.owner, f.Name); text != "" || !isOwn(f.owner) {
-		return text
-	}
-	of := f.Type
-	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) && !isOwn(of) {
-		of = of.Elem()
-	}
-	text := firstSentence(r.comment(of, ""))
-	if text == "" {
-		r.problems = append(r.problems, fmt.Errorf("%s.%s: neither the field nor its type has a doc comment; write one", f.owner, f.Name))
-	}
-	return text
-}
-
-// comment returns the comment of a type, or of a field.
+// comment returns the comment of a type, or of a field. A field without one has the comment of its type: a key
+// all of it, and others the first sentence.
 func (r *Reference) comment(t reflect.Type, name string) string {
+	var f reflect.StructField
+	if name != "" {
+		f, _ = t.FieldByName(name)
+	}
 	if !isOwn(t) {
 		about, ok := reflect.Zero(t).Interface().(interface{ SwaggerDoc() map[string]string })
 		if !ok {
 			return ""
 		}
-		f, _ := t.FieldByName(name)
 		name, _, _ = strings.Cut(f.Tag.Get("json"), ",")
 		return firstSentence(oneLine(about.SwaggerDoc()[name]))
 	}
@@ -270,5 +254,19 @@ func (r *Reference) comment(t reflect.Type, name string) string {
 	}
 	// Further paragraphs are for readers of the source.
 	text, _, _ := strings.Cut(r.comments[key], "\n\n")
-	return withoutSubject(subject, oneLine(text))
+	text = withoutSubject(subject, oneLine(text))
+	if text != "" || name == "" {
+		return text
+	}
+	of, isKey := f.Type, t == reflect.TypeFor[config.Stack]()
+	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) && (isKey || !isOwn(of)) {
+		of = of.Elem()
+	}
+	if text = r.comment(of, ""); !isKey {
+		text = firstSentence(text)
+	}
+	if text == "" {
+		r.problems = append(r.problems, fmt.Errorf("%s.%s: neither the field nor its type has a doc comment; write one", t, name))
+	}
+	return text
 }

@@ -25,10 +25,9 @@ type schema = jsonschema.Schema
 // a condition, like the fields of a job that a manifest may have. So the page comes first.
 func (r *Reference) schema() (string, error) {
 	job := r.definitions["Job"]
-	for _, f := range fieldsOf(r.types["Job"]) {
-		value, _ := job.Properties.Get(f.name)
+	for _, f := range r.fields("Job") {
 		if f.Tag.Get("beside") != "manifest" {
-			r.object(value).Required = nil
+			r.object(f.value).Required = nil
 		}
 	}
 	for _, name := range []string{"Job", "Cluster", "NATS", "PEDL"} {
