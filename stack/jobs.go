@@ -51,7 +51,6 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 		Job:           job,
 		Images:        cfg.Images,
 		OperatorImage: cfg.Operator.Image,
-		Namespace:     persia.NamespaceName,
 		Broker:        broker,
 		Claims:        claimsOf(cfg),
 		PodAnnotations: func(role config.Kind) map[string]string {

@@ -66,7 +66,7 @@ func TestCheckpointRoot(t *testing.T) {
 				}
 				return claims
 			}}
-			for _, role := range roles(job, "persia") {
+			for _, role := range roles(job) {
 				assert.Equal(t, test.want[role.Name], checkpointRoot(args, role), role.Name)
 				if role.Name == nnWorker {
 					assert.Equal(t, cmp.Or(elsewhere[name], "/ckpt/.persia/clicks/1"), stateDirectory(args, role))

@@ -28,19 +28,6 @@ var completeScript string
 //go:embed serve.sh
 var serveScript string
 
-// Completion describes the Kubernetes Job that ends as a training job ends.
-type Completion struct {
-	Namespace, Job string
-	// Changes is a text that changes with the training job, because a failed job gets another
-	// chance then.
-	Changes string
-	// Labels are added to [CompletionLabels] on the pod.
-	Labels map[string]string
-	// Pod ends with success when the training job is complete, and with status
-	// [FailedStatus] when it has failed.
-	Pod corev1.PodSpec
-}
-
 // FailedStatus is the exit status of the script after the training job has failed.
 const FailedStatus = 3
 
@@ -49,30 +36,31 @@ func CompletionLabels(job string) map[string]string {
 	return kube.Labels("completion", kube.LabelName(job, "completion"))
 }
 
-// job returns the Kubernetes Job of a completion.
-func (c Completion) job() *batchv1.Job {
-	labels, podLabels := CompletionLabels(c.Job), CompletionLabels(c.Job)
-	labels[JobLabel] = c.Job
-	maps.Copy(podLabels, c.Labels)
+// completionJob returns the Kubernetes Job that ends as a training job ends: its pod ends with success when
+// the training job is complete, and with [FailedStatus] when it has failed. Other changes make it another
+// one, because a failed job gets another chance when it is changed.
+func completionJob(args JobArgs, changes string, podLabels map[string]string, pod corev1.PodSpec) *batchv1.Job {
+	labels := CompletionLabels(args.Job.Name)
+	maps.Copy(podLabels, labels)
+	labels[JobLabel] = args.Job.Name
 	// Its pod may be moved, and its node lost, as often as a long training sees.
 	backoffLimit := int32(math.MaxInt32)
-	job := &batchv1.Job{
-		Spec: batchv1.JobSpec{
-			BackoffLimit: &backoffLimit,
-			PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-				Action: batchv1.PodFailurePolicyActionFailJob,
-				OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-					Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
-					Values:   []int32{FailedStatus},
-				},
-			}}},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{rolesAnnotation: kube.Hash(c.Changes)}},
-				Spec:       c.Pod,
+	spec := batchv1.JobSpec{
+		BackoffLimit: &backoffLimit,
+		PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
+			Action: batchv1.PodFailurePolicyActionFailJob,
+			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
+				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
+				Values:   []int32{FailedStatus},
 			},
+		}}},
+		Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{rolesAnnotation: kube.Hash(changes)}},
+			Spec:       pod,
 		},
 	}
-	job.ObjectMeta = kube.Meta(c.Namespace, completionName(c.Job, job.Spec), labels)
+	// The spec of a Kubernetes Job cannot be changed, so its name changes with it.
+	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "completion", kube.Hash(text(spec))), labels), Spec: spec}
 	// Pulumi would wait for the end of the training.
 	job.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
 	return job
@@ -81,69 +69,58 @@ func (c Completion) job() *batchv1.Job {
 // rolesAnnotation makes the Kubernetes Job another one when the training job is changed.
 const rolesAnnotation = "persia.com/roles"
 
-// completionName returns a name that changes with the spec, since the spec of a Kubernetes
-// Job cannot be changed.
-func completionName(job string, spec batchv1.JobSpec) string {
-	text, err := json.Marshal(spec)
+// text returns an object of Kubernetes' own types as JSON.
+func text(object any) string {
+	text, err := json.Marshal(object)
 	if err != nil {
-		// Kubernetes' own types can be written.
-		panic(err)
+		panic(err) // they can be written
 	}
-	return kube.LabelName(job, "completion", kube.Hash(string(text)))
+	return string(text)
 }
 
-// completion asks the coordinator of the training job.
-func completion(args JobArgs) Completion {
-	var changes strings.Builder
-	for _, role := range roles(args.Job, args.Namespace) {
-		text, err := json.Marshal(podSpec(args, role))
-		if err != nil {
-			// Kubernetes' own types can be written.
-			panic(err)
-		}
-		changes.Write(text)
-	}
-	return Completion{
-		Namespace: args.Namespace, Job: args.Job.Name, Changes: changes.String(),
-		Labels: completionPodLabels(args),
-		Pod:    completionPod(args),
-	}
-}
-
-func completionPodLabels(args JobArgs) map[string]string {
-	labels := map[string]string{JobLabel: args.Job.Name}
-	if runsGateway(args) {
-		maps.Copy(labels, gatewayPodLabels(args))
-	}
-	return labels
-}
-
-func completionPod(args JobArgs) corev1.PodSpec {
+// completionPod returns the pod of a completion, with one container.
+func completionPod(args JobArgs, container corev1.Container, user int64, requests capacity.Resources, memory string) corev1.PodSpec {
 	no := false
+	container.Name = "completion"
+	container.Resources = corev1.ResourceRequirements{
+		Requests: kube.Requests(requests),
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
+	}
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: &no,
 		EnableServiceLinks:           &no,
 		RestartPolicy:                corev1.RestartPolicyNever,
-		Containers: []corev1.Container{{
-			Name: "completion",
-			// The gateway's image has a shell and wget.
-			Image:   args.Images.Reference(config.ImagePushgateway.Reference()),
-			Command: []string{"/bin/sh", "-c", completeScript},
-			Env:     completionEnv(args),
-			// Why the training job has failed is the last thing that the script says.
-			TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-			Resources: corev1.ResourceRequirements{
-				Requests: kube.Requests(capacity.Completion),
-				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")},
-			},
-		}},
+		Containers:                   []corev1.Container{container},
 	}
-	if runsGateway(args) {
-		runGateway(&pod.Containers[0])
-	}
-	kube.Restrict(&pod, metricsGatewayUser)
+	kube.Restrict(&pod, user)
 	args.SystemPlacement.Apply(&pod)
 	return pod
+}
+
+// completion asks the coordinator of the training job.
+func completion(args JobArgs) *batchv1.Job {
+	var changes strings.Builder
+	for _, role := range roles(args.Job) {
+		changes.WriteString(text(podSpec(args, role)))
+	}
+	labels := map[string]string{JobLabel: args.Job.Name}
+	pod := completionPod(args, corev1.Container{
+		// The gateway's image has a shell and wget.
+		Image:   args.Images.Reference(config.ImagePushgateway.Reference()),
+		Command: []string{"/bin/sh", "-c", completeScript},
+		Env: []corev1.EnvVar{
+			{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
+			{Name: "PERSIA_RUN", Value: args.Job.RunID},
+			tokenEnv(args.Job),
+		},
+		// Why the training job has failed is the last thing that the script says.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+	}, metricsGatewayUser, capacity.Completion, "64Mi")
+	if runsGateway(args) {
+		maps.Copy(labels, gatewayPodLabels(args))
+		runGateway(&pod.Containers[0])
+	}
+	return completionJob(args, changes.String(), labels, pod)
 }
 
 // runsGateway reports whether the completion runs the metrics gateway of a job, so that the
@@ -162,13 +139,5 @@ func runGateway(container *corev1.Container) {
 	container.Env = append(container.Env, corev1.EnvVar{Name: "PERSIA_GATEWAY_PORT", Value: strconv.Itoa(metricsGatewayPort)})
 	container.Resources = corev1.ResourceRequirements{
 		Requests: kube.Requests(capacity.CompletionWithGateway), Limits: gateway.Resources.Limits,
-	}
-}
-
-func completionEnv(args JobArgs) []corev1.EnvVar {
-	return []corev1.EnvVar{
-		{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
-		{Name: "PERSIA_RUN", Value: args.Job.RunID},
-		tokenEnv(args.Job),
 	}
 }

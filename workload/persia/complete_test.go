@@ -14,7 +14,6 @@ import (
 func completionArgs() JobArgs {
 	return JobArgs{
 		Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
-		Namespace:       NamespaceName,
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
 		Placement:       func(string) kube.Placement { return kube.Placement{} },
 		Claims:          func([]config.Mount) []Claim { return nil },
@@ -29,7 +28,7 @@ func TestCompletionName(t *testing.T) {
 		change(&args)
 		return args
 	}
-	name := func(change func(*JobArgs)) string { return completion(args(change)).job().Name }
+	name := func(change func(*JobArgs)) string { return completion(args(change)).Name }
 	same := name(func(*JobArgs) {})
 	assert.Regexp(t, `^criteo-completion-[0-9a-f]{8}$`, same)
 	for what, test := range map[string]struct {

@@ -21,9 +21,8 @@ type JobArgs struct {
 	Images config.Images
 	// OperatorImage has PERSIA's operator, and Python for the completion of its jobs.
 	OperatorImage string
-	// Namespace is where the replicas run, and ServiceAccount the name of the service
-	// account that they run as, which the job registers.
-	Namespace      string
+	// ServiceAccount is the name of the service account that the replicas run as, which the job
+	// registers.
 	ServiceAccount string
 	// Broker is where the roles meet. It is ready when its resources in Needs are.
 	Broker nats.Broker
@@ -52,9 +51,7 @@ type Claim struct {
 func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	objects := r.Component("persia:workload:Job", name)
 	account := objects.Add(name, serviceAccount(args), args.Needs)
-	needs := AddPolicy(objects, name, PolicyArgs{
-		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: kube.Needs(account),
-	})
+	needs := addPolicy(objects, name, args, kube.Needs(account))
 	// Each run of the program makes another token, and only the first one is ever used.
 	needs = append(needs, objects.Add(name+"-token", tokenOf(args), needs, pulumi.IgnoreChanges([]string{"data"})))
 	if args.Job.EnableMetrics {
@@ -63,7 +60,7 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 			objects.Add(name+"-metrics-gateway", metricsDeployment(args), needs, kube.WorkloadTimeouts())
 		}
 	}
-	objects.Add(name+"-completion", completion(args).job(), needs)
+	objects.Add(name+"-completion", completion(args), needs)
 	if args.Job.Engine == config.EngineJobSet {
 		addJobSet(objects, name, args, needs)
 	} else {
@@ -76,7 +73,7 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 // roles, and a budget would only keep GKE from draining the rest of the node, for an hour in each round
 // of an upgrade.
 func addStatefulSets(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) {
-	for _, role := range roles(args.Job, args.Namespace) {
+	for _, role := range roles(args.Job) {
 		name := name + "-" + role.Name
 		service := objects.Add(name, headlessService(args, role), needs)
 		objects.Add(name, statefulSet(args, role), append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.config.Replicas))
@@ -99,7 +96,7 @@ func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.
 func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 	noToken := false
 	return &corev1.ServiceAccount{
-		ObjectMeta:                   kube.Meta(args.Namespace, args.ServiceAccount, kube.Labels("job", args.Job.Name)),
+		ObjectMeta:                   kube.Meta(NamespaceName, args.ServiceAccount, kube.Labels("job", args.Job.Name)),
 		AutomountServiceAccountToken: &noToken,
 	}
 }
@@ -109,7 +106,7 @@ const tokenKey = "token"
 // tokenOf returns the Secret by which the coordinator knows the pods of its job.
 func tokenOf(args JobArgs) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: kube.Meta(args.Namespace, tokenSecret(args.Job), kube.Labels("job", args.Job.Name)),
+		ObjectMeta: kube.Meta(NamespaceName, tokenSecret(args.Job), kube.Labels("job", args.Job.Name)),
 		Data:       map[string][]byte{tokenKey: []byte(rand.Text())},
 	}
 }

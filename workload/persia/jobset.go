@@ -28,7 +28,7 @@ func jobSet(args JobArgs) *queue.JobSet {
 		},
 		FailurePolicy: queue.FailurePolicy{MaxRestarts: 0},
 	}
-	for _, role := range roles(args.Job, args.Namespace) {
+	for _, role := range roles(args.Job) {
 		template := jobTemplate(args, role)
 		if role.Name == config.KindNNWorker.Name {
 			template.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
@@ -39,7 +39,7 @@ func jobSet(args JobArgs) *queue.JobSet {
 			Template: template,
 		})
 	}
-	meta := kube.Meta(args.Namespace, args.Job.Name, kube.Labels("job", args.Job.Name))
+	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("job", args.Job.Name))
 	maps.Copy(meta.Labels, args.QueueLabels)
 	if !queued(args) || args.Job.Suspend {
 		spec.Suspend = &args.Job.Suspend

@@ -198,16 +198,16 @@ func outlivesPod(source corev1.VolumeSource) bool {
 
 // coordinatorAddress returns the address of nn-worker 0, which does not depend on its node.
 func coordinatorAddress(args JobArgs) string {
-	return fmt.Sprintf("%s:%d", masterHost(args.Job, args.Namespace), coordinatorPort)
+	return fmt.Sprintf("%s:%d", masterHost(args.Job), coordinatorPort)
 }
 
 // masterHost returns the host name of the first nn-worker.
-func masterHost(job config.Job, namespace string) string {
+func masterHost(job config.Job) string {
 	service, set := kube.LabelName(job.Name, nnWorker), kube.LabelName(job.Name, nnWorker)
 	if job.Engine == config.EngineJobSet {
 		service, set = job.Name, queue.JobOf(job.Name, nnWorker)
 	}
-	return set + "-0." + service + "." + namespace + ".svc"
+	return set + "-0." + service + "." + NamespaceName + ".svc"
 }
 
 // Labels of a pod that Kubernetes sets: its index, since 1.28, and the revision of its template,
@@ -292,7 +292,7 @@ func MetricsPath(job config.Job, kind config.Kind) string {
 // AllReplicas returns the number of replicas of each role, for a script.
 func AllReplicas(job config.Job) string {
 	var counts []string
-	for _, role := range roles(job, "") {
+	for _, role := range roles(job) {
 		counts = append(counts, fmt.Sprintf("%s=%d", role.Name, role.config.Replicas))
 	}
 	return strings.Join(counts, ",")

@@ -22,7 +22,7 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 		return make([]Claim, len(mounts))
 	}}
 	set := map[string]bool{}
-	for _, role := range roles(job, "persia") {
+	for _, role := range roles(job) {
 		for _, entry := range launchEnv(args, role) {
 			set[entry.Name] = true
 		}

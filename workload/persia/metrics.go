@@ -66,7 +66,7 @@ func upstreamSelector(args JobArgs) map[string]string {
 func metricsService(args JobArgs) *corev1.Service {
 	labels, _ := metricsLabels(args)
 	return &corev1.Service{
-		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayService(args.Job.Name), labels),
+		ObjectMeta: kube.Meta(NamespaceName, metricsGatewayService(args.Job.Name), labels),
 		Spec: corev1.ServiceSpec{
 			Selector: upstreamSelector(args),
 			Ports:    []corev1.ServicePort{kube.ServicePort("http", metricsGatewayPort)},
@@ -99,7 +99,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 	kube.Restrict(&pod, metricsGatewayUser)
 	args.SystemPlacement.Apply(&pod)
 	return &appsv1.Deployment{
-		ObjectMeta: kube.Meta(args.Namespace, metricsGatewayName(args.Job.Name), labels),
+		ObjectMeta: kube.Meta(NamespaceName, metricsGatewayName(args.Job.Name), labels),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
 			Selector: &metav1.LabelSelector{MatchLabels: selector},

@@ -23,9 +23,7 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	text, err := json.Marshal(planned.Spec)
 	r.Fail(err)
 	objects := r.Component("persia:operator:Job", name)
-	needs := AddPolicy(objects, name, PolicyArgs{
-		Namespace: args.Namespace, Job: args.Job.Name, Broker: args.Broker, Needs: args.Needs,
-	})
+	needs := addPolicy(objects, name, args, args.Needs)
 	guard := objects.Add(name, guard(args, planned.Spec), needs, kube.WorkloadTimeouts(),
 		pulumi.DeleteBeforeReplace(true), pulumi.ReplacementTrigger(pulumi.String(text)),
 		// As it is while its job runs, it would never be ready.
@@ -38,7 +36,7 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 func persiaJob(args JobArgs) *persiav1.PersiaJob {
 	return &persiav1.PersiaJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: persiav1.Group + "/" + persiav1.Version, Kind: persiav1.Kind},
-		ObjectMeta: kube.Meta(args.Namespace, args.Job.Name, kube.Labels("persia-job", args.Job.Name)),
+		ObjectMeta: kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name)),
 		Spec:       persiaJobSpec(args),
 	}
 }
@@ -49,7 +47,7 @@ func persiaJob(args JobArgs) *persiav1.PersiaJob {
 // one pod of the job's predecessor still ends.
 func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
 	all := intstr.FromInt32(pods(spec))
-	meta := kube.Meta(args.Namespace, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
+	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
 	// A new budget says that it expects no pods before they are counted, and has its
 	// condition after.
 	meta.Annotations = map[string]string{

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -32,9 +31,7 @@ func addOperatedCompletion(objects *kube.Objects, name string, args JobArgs, cha
 	for _, object := range completionRights(args) {
 		after = append(after, objects.Add(name, object, needs))
 	}
-	objects.Add(name, Completion{
-		Namespace: args.Namespace, Job: args.Job.Name, Changes: changes, Pod: operatedCompletionPod(args),
-	}.job(), after)
+	objects.Add(name, completionJob(args, changes, map[string]string{}, operatedCompletionPod(args)), after)
 }
 
 // Any user but root: the script writes no files.
@@ -47,7 +44,7 @@ func completionAccount(args JobArgs) string { return kube.LabelName(args.Job.Nam
 // the job's.
 func completionRights(args JobArgs) []runtime.Object {
 	labels := CompletionLabels(args.Job.Name)
-	meta := kube.Meta(args.Namespace, completionAccount(args), labels)
+	meta := kube.Meta(NamespaceName, completionAccount(args), labels)
 	no := false
 	return []runtime.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: &no},
@@ -66,30 +63,18 @@ func completionRights(args JobArgs) []runtime.Object {
 }
 
 func operatedCompletionPod(args JobArgs) corev1.PodSpec {
-	yes, no := true, false
-	pod := corev1.PodSpec{
-		ServiceAccountName:           completionAccount(args),
-		AutomountServiceAccountToken: &yes,
-		EnableServiceLinks:           &no,
-		RestartPolicy:                corev1.RestartPolicyNever,
-		Containers: []corev1.Container{{
-			Name: "completion",
-			// It has Python, and the system pool has it already.
-			Image:           args.Images.Reference(args.OperatorImage),
-			ImagePullPolicy: corev1.PullIfNotPresent,
-			Command:         []string{"python3", "-c", operatedCompleteScript},
-			Env: []corev1.EnvVar{
-				{Name: "PERSIA_JOB", Value: args.Job.Name},
-				{Name: "PERSIA_NAMESPACE", Value: args.Namespace},
-				{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
-			},
-			Resources: corev1.ResourceRequirements{
-				Requests: kube.Requests(capacity.OperatorCompletion),
-				Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
-			},
-		}},
-	}
-	kube.Restrict(&pod, operatedCompletionUser)
-	args.SystemPlacement.Apply(&pod)
+	yes := true
+	pod := completionPod(args, corev1.Container{
+		// It has Python, and the system pool has it already.
+		Image:           args.Images.Reference(args.OperatorImage),
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{"python3", "-c", operatedCompleteScript},
+		Env: []corev1.EnvVar{
+			{Name: "PERSIA_JOB", Value: args.Job.Name},
+			{Name: "PERSIA_NAMESPACE", Value: NamespaceName},
+			{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
+		},
+	}, operatedCompletionUser, capacity.OperatorCompletion, "256Mi")
+	pod.ServiceAccountName, pod.AutomountServiceAccountToken = completionAccount(args), &yes
 	return pod
 }

@@ -6,7 +6,6 @@ import (
 
 	"persia/gcp"
 	"persia/kube"
-	"persia/workload/nats"
 )
 
 // closedPolicy lets no pod of the namespace speak with anybody, but for what other
@@ -20,28 +19,20 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// PolicyArgs describes the peers of a job's pods.
-type PolicyArgs struct {
-	Namespace, Job string
-	Broker         nats.Broker
-	// Needs come before the policy.
-	Needs []pulumi.CustomResource
-}
-
-// AddPolicy registers what the pods of a job may reach. It returns the policy, after which the other
-// objects of the job come: no pod runs without it. So Needs stand once in the state, and not with every
+// addPolicy registers what the pods of a job may reach, after needs. It returns the policy, after which the
+// other objects of the job come: no pod runs without it. So needs are once in the state, and not with every
 // object, where they would be the largest part of a stack of many jobs.
-func AddPolicy(objects *kube.Objects, name string, args PolicyArgs) []pulumi.CustomResource {
-	return kube.Needs(objects.Add(name, jobPolicy(args), args.Needs))
+func addPolicy(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []pulumi.CustomResource {
+	return kube.Needs(objects.Add(name, jobPolicy(args), needs))
 }
 
 // jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL
 // choose ports, and connections to its own NATS, to DNS, and by HTTPS to storage.
-func jobPolicy(args PolicyArgs) *networkingv1.NetworkPolicy {
-	pods := PodsOf(args.Job)
+func jobPolicy(args JobArgs) *networkingv1.NetworkPolicy {
+	pods := PodsOf(args.Job.Name)
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}
 	return &networkingv1.NetworkPolicy{
-		ObjectMeta: kube.Meta(args.Namespace, kube.LabelName(args.Job, "traffic"), kube.Labels("job", args.Job)),
+		ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "traffic"), kube.Labels("job", args.Job.Name)),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: pods,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},

@@ -28,7 +28,7 @@ type role struct {
 
 // roles returns the four roles of a job in the order of their data flow: nn-workers, first in a
 // stack file, come last.
-func roles(job config.Job, namespace string) []role {
+func roles(job config.Job) []role {
 	var roles []role
 	kinds := config.Kinds()
 	for _, kind := range slices.Concat(kinds[1:], kinds[:1]) {
@@ -45,7 +45,7 @@ func roles(job config.Job, namespace string) []role {
 		case kind.Name == nnWorker:
 			role.args = []string{"$(PERSIA_NN_WORKER_ENTRY)",
 				"--nproc-per-node", "$(NPROC_PER_NODE)", "--nnodes", "$(REPLICA_SIZE)", "--node-rank", "$(REPLICA_INDEX)"}
-			role.env = nnWorkerEnv(job, namespace)
+			role.env = nnWorkerEnv(job)
 		default:
 			role.args = []string{"$(PERSIA_DATALOADER_ENTRY)", "--replica-index", "$(REPLICA_INDEX)", "--replica-size", "$(REPLICA_SIZE)"}
 			role.env = []corev1.EnvVar{{Name: "PERSIA_DATALOADER_ENTRY", Value: job.PersiaEnv.DataloaderEntry}}
@@ -58,9 +58,9 @@ func roles(job config.Job, namespace string) []role {
 
 // nnWorkerEnv returns the variables through which the processes of torch.distributed find each
 // other.
-func nnWorkerEnv(job config.Job, namespace string) []corev1.EnvVar {
+func nnWorkerEnv(job config.Job) []corev1.EnvVar {
 	worker, port := job.NNWorker, strconv.Itoa(config.MasterPort)
-	master := masterHost(job, namespace)
+	master := masterHost(job)
 	return []corev1.EnvVar{
 		{Name: "PERSIA_NN_WORKER_ENTRY", Value: job.PersiaEnv.NNWorkerEntry},
 		{Name: "NPROC_PER_NODE", Value: strconv.Itoa(worker.NprocPerNode)},

@@ -21,7 +21,7 @@ func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 	replicas := int32(replicasOf(args.Job, role.config))
 	labels, selector := roleLabels(args, role)
 	return &appsv1.StatefulSet{
-		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
+		ObjectMeta: kube.Meta(NamespaceName, objectName(args.Job, role), labels),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: objectName(args.Job, role),
 			Replicas:    &replicas,
@@ -63,7 +63,7 @@ func podAnnotations(args JobArgs, role role) map[string]string {
 func headlessService(args JobArgs, role role) *corev1.Service {
 	labels, selector := roleLabels(args, role)
 	service := &corev1.Service{
-		ObjectMeta: kube.Meta(args.Namespace, objectName(args.Job, role), labels),
+		ObjectMeta: kube.Meta(NamespaceName, objectName(args.Job, role), labels),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
 			Selector:  selector,
