@@ -13,32 +13,42 @@ import (
 
 // plan is the planned state of a resource.
 type plan struct {
+	*resourceType
 	prior shim.InstanceState
 	diff  shim.InstanceDiff
 }
 
 // plan has the Terraform plugin SDK plan a creation, if id is "", or a change.
-func (p *Provider) plan(ctx context.Context, r *resourceType, id resource.ID, olds, inputs resource.PropertyMap, ignored []string) (plan, error) {
+func (p *Provider) plan(ctx context.Context, urn resource.URN, id resource.ID, olds, inputs resource.PropertyMap, ignored []string) (plan, error) {
+	r, err := p.typeOf(urn)
+	if err != nil {
+		return plan{}, err
+	}
 	var prior shim.InstanceState
 	if id != "" {
-		var err error
 		if prior, err = p.state(r, id, olds); err != nil {
 			return plan{}, err
 		}
 	}
 	config, _ := toTerraform(r.fields, inputs)
-	diff, err := p.shim.Diff(ctx, r.name, prior, p.shim.NewResourceConfig(ctx, config), shim.DiffOptions{
-		IgnoreChanges: func() map[string]struct{} {
-			keys := map[string]struct{}{}
-			for _, text := range ignored {
-				if path, err := resource.ParsePropertyPath(text); err == nil {
-					keys[attribute(r.fields, path)] = struct{}{}
-				}
-			}
-			return keys
-		},
-	})
-	return plan{prior, diff}, err
+	keys := map[string]struct{}{}
+	for _, text := range ignored {
+		if path, err := resource.ParsePropertyPath(text); err == nil {
+			keys[attribute(r.fields, path)] = struct{}{}
+		}
+	}
+	diff, err := p.shim.Diff(ctx, r.name, prior, p.shim.NewResourceConfig(ctx, config),
+		shim.DiffOptions{IgnoreChanges: func() map[string]struct{} { return keys }})
+	return plan{r, prior, diff}, err
+}
+
+// proposed returns the planned properties.
+func (p *Provider) proposed(planned plan) (resource.PropertyMap, error) {
+	state, err := planned.diff.ProposedState(p.shim.ResourcesMap().Get(planned.name), planned.prior)
+	if err != nil {
+		return nil, err
+	}
+	return planned.properties(state)
 }
 
 // state returns Terraform's state of a resource.
@@ -60,46 +70,38 @@ func (r *resourceType) properties(state shim.InstanceState) (resource.PropertyMa
 
 // apply carries a plan out, or returns the planned resource in a preview. What an update leaves null,
 // a refresh reads as empty, which is the same to every plan; the state has it as a refresh does.
-func (p *Provider) apply(ctx context.Context, r *resourceType, planned plan, preview bool) (resource.ID, resource.PropertyMap, error) {
+func (p *Provider) apply(ctx context.Context, planned plan, preview bool) (resource.ID, resource.PropertyMap, error) {
 	if preview {
-		state, err := planned.diff.ProposedState(p.shim.ResourcesMap().Get(r.name), planned.prior)
-		if err != nil {
-			return "", nil, err
-		}
-		properties, err := r.properties(state)
+		properties, err := p.proposed(planned)
 		delete(properties, "id")
 		return "", properties, err
 	}
-	state, err := p.shim.Apply(ctx, r.name, planned.prior, planned.diff)
+	state, err := p.shim.Apply(ctx, planned.name, planned.prior, planned.diff)
 	if err != nil {
 		return "", nil, err
 	}
-	now, err := p.shim.Refresh(ctx, r.name, state, p.shim.NewResourceConfig(ctx, nil))
+	now, err := p.shim.Refresh(ctx, planned.name, state, p.shim.NewResourceConfig(ctx, nil))
 	if err == nil && now == nil {
 		err = fmt.Errorf("%s is gone after it was made", state.ID())
 	}
 	if err != nil {
 		return "", nil, err
 	}
-	properties, err := r.properties(now)
+	properties, err := planned.properties(now)
 	return resource.ID(now.ID()), properties, err
 }
 
 // detailedDiff names the properties that differ between state and plan. The SDK decides whether the
 // resource changes, and whether the change replaces it.
-func (p *Provider) detailedDiff(r *resourceType, planned plan, hasName bool) (plugin.DiffResponse, error) {
+func (p *Provider) detailedDiff(planned plan, hasName bool) (plugin.DiffResponse, error) {
 	if planned.diff.HasNoChanges() {
 		return plugin.DiffResult{Changes: plugin.DiffNone}, nil
 	}
-	proposed, err := planned.diff.ProposedState(p.shim.ResourcesMap().Get(r.name), planned.prior)
+	future, err := p.proposed(planned)
 	if err != nil {
 		return plugin.DiffResponse{}, err
 	}
-	future, err := r.properties(proposed)
-	if err != nil {
-		return plugin.DiffResponse{}, err
-	}
-	before, err := r.properties(planned.prior)
+	before, err := planned.properties(planned.prior)
 	if err != nil {
 		return plugin.DiffResponse{}, err
 	}
@@ -110,7 +112,7 @@ func (p *Provider) detailedDiff(r *resourceType, planned plan, hasName bool) (pl
 		if err != nil {
 			return plugin.DiffResponse{}, fmt.Errorf("path %q of a change: %w", path, err)
 		}
-		if requiresNew(r.fields, planned.diff, parsed) {
+		if requiresNew(planned.fields, planned.diff, parsed) {
 			change.Kind = change.Kind.AsReplace()
 			replaced[parsed[0].(string)] = true
 		}

@@ -114,42 +114,30 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 
 // Diff plans a change as the official provider does.
 func (p *Provider) Diff(ctx context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
-	r, err := p.typeOf(req.URN)
+	planned, err := p.plan(ctx, req.URN, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
 	if err != nil {
 		return plugin.DiffResponse{}, err
 	}
-	planned, err := p.plan(ctx, r, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
-	if err != nil {
-		return plugin.DiffResponse{}, err
-	}
-	return p.detailedDiff(r, planned, req.NewInputs.HasValue("name"))
+	return p.detailedDiff(planned, req.NewInputs.HasValue("name"))
 }
 
 // Create creates a resource. In a preview it returns only the planned values.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
-	r, err := p.typeOf(req.URN)
+	planned, err := p.plan(ctx, req.URN, "", nil, req.Properties, nil)
 	if err != nil {
 		return plugin.CreateResponse{}, err
 	}
-	planned, err := p.plan(ctx, r, "", nil, req.Properties, nil)
-	if err != nil {
-		return plugin.CreateResponse{}, err
-	}
-	id, state, err := p.apply(withURN(ctx, req.URN), r, planned, req.Preview)
+	id, state, err := p.apply(withURN(ctx, req.URN), planned, req.Preview)
 	return plugin.CreateResponse{ID: id, Properties: state}, err
 }
 
 // Update changes a resource in place.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
-	r, err := p.typeOf(req.URN)
+	planned, err := p.plan(ctx, req.URN, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
 	if err != nil {
 		return plugin.UpdateResponse{}, err
 	}
-	planned, err := p.plan(ctx, r, req.ID, req.OldOutputs, req.NewInputs, req.IgnoreChanges)
-	if err != nil {
-		return plugin.UpdateResponse{}, err
-	}
-	_, state, err := p.apply(withURN(ctx, req.URN), r, planned, req.Preview)
+	_, state, err := p.apply(withURN(ctx, req.URN), planned, req.Preview)
 	return plugin.UpdateResponse{Properties: state}, err
 }
 

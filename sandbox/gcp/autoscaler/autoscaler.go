@@ -143,11 +143,7 @@ func (a *autoscaler) due(rooms []*room, booked map[string]bool, now time.Time) [
 
 // grow gives nodes to a pool.
 func (a *autoscaler) grow(ctx context.Context, pool gke.Pool, nodes []*corev1.Node) error {
-	named := map[string]*corev1.Node{}
-	for _, node := range nodes {
-		named[node.Name] = node
-	}
-	added, err := a.engine.Add(ctx, pool, named)
+	added, err := a.engine.Add(ctx, pool, nodes)
 	if added > 0 {
 		a.logger.Info("autoscaler: nodes added", "pool", pool.Name(), "nodes", added)
 	}

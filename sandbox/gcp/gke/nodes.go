@@ -59,31 +59,52 @@ func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, pr
 	return awaitReal(ctx, client, path, progress)
 }
 
-// apply creates, updates and deletes nodes until the existing ones are the wanted ones.
+// apply creates, updates and deletes nodes until the existing ones are the wanted ones. Nodes of another shape in
+// the zones of the pool are replaced in rounds, as GKE does: it takes away maxSurge + maxUnavailable at a time,
+// and adds maxSurge before.
 func apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
-	missing := map[string]*corev1.Node{}
-	err := each(ctx, maps.Keys(wanted), func(ctx context.Context, name string) error {
-		if old, exists := existing[name]; exists && !sameNode(old, wanted[name]) {
-			return utilerrors.FilterOut(updateNode(ctx, client, wanted[name]), apierrors.IsNotFound)
+	var missing, changed []*corev1.Node
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if old, exists := existing[name]; !exists {
+			missing = append(missing, wanted[name])
+		} else if !sameNode(old, wanted[name]) {
+			changed = append(changed, wanted[name])
 		}
-		return nil
+	}
+	var stale, tooMany []string
+	for _, name := range slices.Sorted(maps.Keys(existing)) {
+		node := existing[name]
+		switch {
+		case wanted[name] != nil:
+		case pool.zoneOfName(name) == "" && slices.Contains(pool.zones, zoneOf(&node)):
+			stale = append(stale, name)
+		default:
+			tooMany = append(tooMany, name)
+		}
+	}
+	err := each(ctx, changed, func(ctx context.Context, node *corev1.Node) error {
+		return utilerrors.FilterOut(updateNode(ctx, client, node), apierrors.IsNotFound)
 	})
-	if err != nil {
-		return err
-	}
-	for name, node := range wanted {
-		if _, exists := existing[name]; !exists {
-			missing[name] = node
+	surge := google.Number(pool.body, "upgradeSettings.maxSurge")
+	atOnce := max(1, surge+google.Number(pool.body, "upgradeSettings.maxUnavailable"))
+	for err == nil && len(stale) > 0 && len(missing) > 0 {
+		count := min(atOnce, len(stale), len(missing))
+		before := min(surge, count)
+		if err = createNodes(ctx, client, missing[:before]); err == nil {
+			err = deleteNodes(ctx, client, stale[:count])
 		}
-		delete(existing, name)
+		if err == nil {
+			err = createNodes(ctx, client, missing[before:count])
+		}
+		stale, missing = stale[count:], missing[count:]
 	}
-	if err := replace(ctx, client, pool, missing, existing); err != nil {
-		return err
+	if err == nil {
+		err = createNodes(ctx, client, missing)
 	}
-	if err := createNodes(ctx, client, missing); err != nil {
-		return err
+	if err == nil {
+		err = deleteNodes(ctx, client, append(tooMany, stale...))
 	}
-	return deleteNodes(ctx, client, maps.Keys(existing))
+	return err
 }
 
 // CountPool returns how many nodes of a pool there are in each zone. Uneven zones count as
@@ -107,40 +128,40 @@ func (e Engine) RemovePool(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	return deleteNodes(ctx, client, maps.Keys(existing))
+	return deleteNodes(ctx, client, slices.Collect(maps.Keys(existing)))
 }
 
-// each calls a function for each name, several at once.
-func each(ctx context.Context, names func(func(string) bool), do func(context.Context, string) error) error {
+// each calls a function for each item, several at once.
+func each[T any](ctx context.Context, items []T, do func(context.Context, T) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(nodeRequests)
-	for name := range names {
-		group.Go(func() error { return do(ctx, name) })
+	for _, item := range items {
+		group.Go(func() error { return do(ctx, item) })
 	}
 	return group.Wait()
 }
 
 // Add creates nodes of a pool, and returns how many it created. It skips nodes that exist. If a command
 // has begun to change the pool meanwhile, it may not have seen the nodes, so Add takes them back.
-func (e Engine) Add(ctx context.Context, pool Pool, nodes map[string]*corev1.Node) (int, error) {
+func (e Engine) Add(ctx context.Context, pool Pool, nodes []*corev1.Node) (int, error) {
 	client, err := e.Client()
 	if err != nil {
 		return 0, err
 	}
 	var lock sync.Mutex
 	var created []string
-	err = each(ctx, maps.Keys(nodes), func(ctx context.Context, name string) error {
-		_, err := client.CoreV1().Nodes().Create(ctx, nodes[name], metav1.CreateOptions{})
+	err = each(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
+		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
 		lock.Lock()
 		defer lock.Unlock()
 		if err == nil {
-			created = append(created, name)
+			created = append(created, node.Name)
 		}
 		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 	})
 	now, unread := e.Cloud.Get(nodePoolKind, pool.path)
 	if unread == nil && !reflect.DeepEqual(now, pool.body) {
-		return 0, errors.Join(err, deleteNodes(ctx, client, slices.Values(created)))
+		return 0, errors.Join(err, deleteNodes(ctx, client, created))
 	}
 	return len(created), errors.Join(err, unread)
 }
@@ -160,7 +181,14 @@ func listNodes(ctx context.Context, client kubernetes.Interface, path string) (m
 	return nodes, nil
 }
 
-func deleteNodes(ctx context.Context, client kubernetes.Interface, names func(func(string) bool)) error {
+func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
+	return each(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
+		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
+	})
+}
+
+func deleteNodes(ctx context.Context, client kubernetes.Interface, names []string) error {
 	return each(ctx, names, func(ctx context.Context, name string) error {
 		err := client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{})
 		if err := utilerrors.FilterOut(err, apierrors.IsNotFound); err != nil {

@@ -44,7 +44,7 @@ func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) erro
 	if err != nil {
 		return err
 	}
-	missing := map[string]*corev1.Node{}
+	var missing []*corev1.Node
 	for name, node := range pool.wanted(existing) {
 		if _, exists := existing[name]; exists {
 			continue
@@ -52,7 +52,7 @@ func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) erro
 		if err := deletePods(ctx, client, name); err != nil {
 			return err
 		}
-		missing[name] = node
+		missing = append(missing, node)
 	}
 	added, err := e.Add(ctx, pool, missing)
 	if added > 0 {
