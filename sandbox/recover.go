@@ -6,12 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
-	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/cmd/persia/recovery"
 	"persia/sandbox/kubeprovider"
@@ -80,22 +77,20 @@ func (e *engine) endUpdate(ctx context.Context) error {
 // awaitDeletes waits for the objects that Kubernetes still deletes. A refresh would find them, and
 // the next up would treat them as objects that stay.
 func (e *engine) awaitDeletes(ctx context.Context, deployment *apitype.DeploymentV3) error {
-	objects := slices.DeleteFunc(slices.Clone(deployment.Resources), func(r apitype.ResourceV3) bool {
-		return r.ID == "" || r.URN.Type().Package() != "kubernetes"
-	})
+	var objects []*unstructured.Unstructured
+	for _, r := range deployment.Resources {
+		if r.ID != "" && r.URN.Type().Package() == "kubernetes" {
+			objects = append(objects, &unstructured.Unstructured{Object: r.Inputs})
+		}
+	}
 	if len(objects) == 0 {
 		return nil
 	}
-	return withKubernetes(ctx, e.sandbox.Kubeconfig(), func(kube *kubeprovider.Provider) error {
-		for _, o := range objects {
-			request := plugin.DeleteRequest{URN: o.URN, ID: o.ID,
-				Inputs: resource.NewPropertyMapFromMap(o.Inputs), Outputs: resource.NewPropertyMapFromMap(o.Outputs)}
-			if err := kubeprovider.AwaitDeletion(ctx, kube, request, e.sandbox.options.Out); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	config, err := e.sandbox.cluster.RESTConfig()
+	if err != nil {
+		return err
+	}
+	return kubeprovider.AwaitDeletions(ctx, config, objects, e.sandbox.options.Out)
 }
 
 // export returns the state.
@@ -109,22 +104,4 @@ func (e *engine) export(ctx context.Context) (*apitype.DeploymentV3, error) {
 		return nil, fmt.Errorf("read the state of stack %s: %w", e.sandbox.options.Stack, err)
 	}
 	return deployment, nil
-}
-
-// withKubernetes does something with the sandbox's own provider, ready to act on the
-// control plane.
-func withKubernetes(ctx context.Context, kubeconfigFile string, do func(*kubeprovider.Provider) error) (err error) {
-	kubeconfig, err := os.ReadFile(kubeconfigFile)
-	if err != nil {
-		return err
-	}
-	provider := kubeprovider.New(kubernetesVersion, "")
-	defer func() { err = errors.Join(err, provider.Close()) }()
-	_, err = provider.Configure(ctx, plugin.ConfigureRequest{Inputs: resource.PropertyMap{
-		"kubeconfig": resource.NewStringProperty(string(kubeconfig)),
-	}})
-	if err != nil {
-		return err
-	}
-	return do(provider)
 }

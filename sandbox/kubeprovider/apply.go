@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/csaupgrade"
 	"k8s.io/client-go/util/retry"
 )
@@ -229,58 +230,58 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 // Delete deletes an object and waits until it is gone. One that is gone
 // already, or whose kind is, is no error.
 func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
-	return plugin.DeleteResponse{}, p.delete(ctx, req, func(ctx context.Context, r dynamic.ResourceInterface, live *unstructured.Unstructured) (bool, error) {
-		if live.GetDeletionTimestamp() == nil {
-			// The objects that it owns go first, so that the objects that they use can follow.
-			policy, uid := metav1.DeletePropagationForeground, live.GetUID()
-			options := metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}}
-			if err := r.Delete(ctx, live.GetName(), options); err != nil {
-				return false, err
-			}
-		}
-		// pulumi.com/skipAwait has this effect for workloads alone (provider/pkg/metadata/overrides.go).
-		return !skipsAwait(live) || !slices.Contains([]string{"apps", "batch"}, live.GroupVersionKind().Group), nil
-	})
-}
-
-// AwaitDeletion waits until an object whose deletion has begun is gone. It reports progress if it
-// has to wait.
-func AwaitDeletion(ctx context.Context, p *Provider, req plugin.DeleteRequest, progress io.Writer) error {
-	return p.delete(ctx, req, func(_ context.Context, _ dynamic.ResourceInterface, live *unstructured.Unstructured) (bool, error) {
-		if live.GetDeletionTimestamp() == nil {
-			return false, nil
-		}
-		fmt.Fprintf(progress, "waiting until %s is deleted\n", describe(live))
-		return true, nil
-	})
-}
-
-// delete begins the deletion of an object, unless it or its kind is gone, and waits for the end of one that
-// begin says to wait for.
-func (p *Provider) delete(ctx context.Context, req plugin.DeleteRequest, begin func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (bool, error)) error {
+	var none plugin.DeleteResponse
 	c, err := p.configured(req.URN)
 	if err != nil {
-		return err
+		return none, err
 	}
 	obj, err := objectOf(req.Inputs)
 	if err != nil {
-		return fmt.Errorf("%s: %w", req.URN, err)
+		return none, fmt.Errorf("%s: %w", req.URN, err)
 	}
 	ctx, done := p.operation(ctx, req.Timeout, obj)
 	defer done()
 	r, live, err := c.find(ctx, obj)
-	if err == nil && live == nil {
-		return nil
+	if err == nil && live != nil && live.GetDeletionTimestamp() == nil {
+		// The objects that it owns go first, so that the objects that they use can follow.
+		policy, uid := metav1.DeletePropagationForeground, live.GetUID()
+		err = r.Delete(ctx, live.GetName(), metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}})
 	}
-	waits := false
-	if err == nil {
-		waits, err = begin(ctx, r, live)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && live == nil:
+		return none, nil
+	case err != nil:
+		return none, fmt.Errorf("deleting %s: %w", describe(obj), err)
+	case skipsAwait(live) && slices.Contains([]string{"apps", "batch"}, live.GroupVersionKind().Group):
+		// pulumi.com/skipAwait has this effect for workloads alone (provider/pkg/metadata/overrides.go).
+		return none, nil
 	}
-	if apierrors.IsNotFound(err) || err == nil && !waits {
-		return nil
-	}
+	return none, p.awaitGone(ctx, r, req.URN, live)
+}
+
+// AwaitDeletions waits until the objects of a cluster whose deletion has begun are gone. It reports progress if
+// it has to wait.
+func AwaitDeletions(ctx context.Context, config *rest.Config, objects []*unstructured.Unstructured, progress io.Writer) error {
+	c, err := newClient(config)
 	if err != nil {
-		return fmt.Errorf("deleting %s: %w", describe(obj), err)
+		return err
 	}
-	return p.awaitGone(ctx, r, req.URN, live)
+	p := New("", "")
+	for _, obj := range objects {
+		r, live, err := c.find(ctx, obj)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", describe(obj), err)
+		}
+		if live == nil || live.GetDeletionTimestamp() == nil {
+			continue
+		}
+		fmt.Fprintf(progress, "waiting until %s is deleted\n", describe(live))
+		waiting, done := p.operation(ctx, 0, live)
+		err = p.awaitGone(waiting, r, "", live)
+		done()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
