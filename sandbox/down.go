@@ -21,11 +21,10 @@ func (s *Sandbox) Down(ctx context.Context) error {
 	if _, err := os.Stat(s.path()); errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+	return s.locked(ctx, func() error { return s.down(ctx) })
+}
+
+func (s *Sandbox) down(ctx context.Context) error {
 	resources, pending, err := s.State().Resources()
 	if err != nil {
 		return err

@@ -131,25 +131,23 @@ func (s *Sandbox) Apply(ctx context.Context) error {
 // Up starts the control plane and the agent unless they run, and creates or updates the
 // stack.
 func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return result, err
-	}
-	defer unlock()
-	if err := s.start(ctx); err != nil {
-		return result, err
-	}
-	err = s.run(ctx, "up", func(ctx context.Context, engine *engine) error {
-		if err := engine.recover(ctx); err != nil {
+	err = s.locked(ctx, func() error {
+		if err := s.start(ctx); err != nil {
 			return err
 		}
-		result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
-			optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
+		err := s.run(ctx, "up", func(ctx context.Context, engine *engine) (err error) {
+			if err := engine.recover(ctx); err != nil {
+				return err
+			}
+			result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
+				optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
+			return err
+		})
+		if err != nil {
+			s.printEnded(s.options.Out) // it may be why
+		}
 		return err
 	})
-	if err != nil {
-		s.printEnded(s.options.Out) // it may be why
-	}
 	return result, err
 }
 
@@ -189,22 +187,12 @@ func (s *Sandbox) Refresh(ctx context.Context) (result auto.RefreshResult, err e
 
 // Destroy deletes the stack's resources and leaves the control plane running.
 func (s *Sandbox) Destroy(ctx context.Context) error {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.destroy(ctx, false)
+	return s.locked(ctx, func() error { return s.destroy(ctx, false) })
 }
 
 // alone runs an operation while no other command is at work on the stack.
 func (s *Sandbox) alone(ctx context.Context, operation string, do func(context.Context, *engine) error) error {
-	unlock, err := s.lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return s.run(ctx, operation, do)
+	return s.locked(ctx, func() error { return s.run(ctx, operation, do) })
 }
 
 func (f folder) agent() process.Background { return process.Background(f.path("agent")) }
@@ -240,16 +228,20 @@ func (s *Sandbox) startAgent(ctx context.Context) error {
 	return s.agent().Start(ctx, process.Program{Executable: s.options.Executable, Args: []string{"agent", "--options", string(text)}})
 }
 
-// lock keeps two commands from working on the stack at the same time.
-func (s *Sandbox) lock(ctx context.Context) (unlock func(), err error) {
+// locked does something while no other command is at work on the stack.
+func (s *Sandbox) locked(ctx context.Context, do func() error) error {
 	if err := os.MkdirAll(s.path(), 0o700); err != nil {
-		return nil, err
+		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	waiting, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	unlock, err = process.Lock(ctx, s.path("lock"))
+	unlock, err := process.Lock(waiting, s.path("lock"))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("another sandbox command is at work on the stack %s: wait for it or interrupt it", s.options.Stack)
+		return fmt.Errorf("another sandbox command is at work on the stack %s: wait for it or interrupt it", s.options.Stack)
 	}
-	return unlock, err
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return do()
 }

@@ -19,7 +19,7 @@ type Recorded struct {
 var answers = sync.OnceValue(func() (all struct {
 	Resources map[string]Recorded `json:"resources"`
 	Errors    map[string]struct {
-		Error Error `json:"error"`
+		Error refusal `json:"error"`
 	} `json:"errors"`
 }) {
 	if err := json.Unmarshal(answersJSON, &all); err != nil {
@@ -42,8 +42,8 @@ func serverSet(name string) Body {
 	return Clone(beyond(recorded(name), answers().Resources[name].Request))
 }
 
-// Error is a refusal as Google's APIs give it.
-type Error struct {
+// refusal is a refusal as Google's APIs give it.
+type refusal struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 	Errors  []struct {
@@ -51,14 +51,10 @@ type Error struct {
 	} `json:"errors"`
 }
 
-func (e *Error) Error() string {
-	return fmt.Sprintf("googleapi: Error %d: %s, %s", e.Code, e.Message, e.Errors[0].Reason)
-}
-
 // recordedError is a recorded refusal.
 func recordedError(name string) error {
-	refusal := answers().Errors[name].Error
-	return &refusal
+	recorded := answers().Errors[name].Error
+	return refuse(recorded.Code, recorded.Errors[0].Reason, "%s", recorded.Message)
 }
 
 // refuse is a refusal with a message that is not recorded†.
