@@ -88,10 +88,7 @@ func (f folder) withoutLogs() error {
 		return err
 	}
 	path := f.path("pulumi", "logs")
-	switch info, err := os.Lstat(path); {
-	case err == nil && !info.IsDir():
-		return nil
-	case err == nil:
+	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
