@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -106,10 +107,7 @@ Exit codes:
 			}
 			checks, err := preflight.Run(command.Context(), dir, stack, gcloud)
 			if err == nil {
-				err = preflight.Print(command.OutOrStdout(), checks)
-			}
-			if err == nil {
-				err = context.Cause(command.Context())
+				err = cmp.Or(preflight.Print(command.OutOrStdout(), checks), context.Cause(command.Context()))
 			}
 			if err == nil && preflight.Failed(checks) {
 				return &failed{1, nil}

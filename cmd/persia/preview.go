@@ -254,16 +254,13 @@ func (p *preview) fingerprint() string {
 
 // counts returns how many resources change by operation, like "3 to create".
 func (p *preview) counts() string {
-	var counts []string
+	of, counts := map[string]int{}, []string{}
+	for _, change := range p.changes {
+		of[change.Op]++
+	}
 	for _, operation := range operations {
-		n := 0
-		for _, change := range p.changes {
-			if change.Op == operation {
-				n++
-			}
-		}
-		if n > 0 {
-			counts = append(counts, fmt.Sprintf("%d to %s", n, operation))
+		if of[operation] > 0 {
+			counts = append(counts, fmt.Sprintf("%d to %s", of[operation], operation))
 		}
 	}
 	return cmp.Or(strings.Join(counts, ", "), "no changes")

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -41,18 +43,13 @@ func CLI(ctx context.Context, args ...string) ([]byte, error) {
 
 // once returns a Gcloud that asks each question once: one region has many quotas.
 func once(gcloud Gcloud) Gcloud {
-	type answer struct {
-		text []byte
-		err  error
-	}
-	answers := map[string]answer{}
+	answers := map[string]func() ([]byte, error){}
 	return func(ctx context.Context, args ...string) ([]byte, error) {
 		command := strings.Join(args, " ")
-		if _, asked := answers[command]; !asked {
-			text, err := gcloud(ctx, args...)
-			answers[command] = answer{text, err}
+		if answers[command] == nil {
+			answers[command] = sync.OnceValues(func() ([]byte, error) { return gcloud(ctx, args...) })
 		}
-		return answers[command].text, answers[command].err
+		return answers[command]()
 	}
 }
 
@@ -74,13 +71,7 @@ func message(stderr string) string {
 // says reports whether an error has one of some texts. A failure of the network may repeat an older
 // message of Google Cloud, and does not count.
 func says(err error, texts ...string) bool {
-	if err == nil || strings.Contains(err.Error(), "Max retries exceeded") {
-		return false
-	}
-	for _, text := range texts {
-		if strings.Contains(err.Error(), text) {
-			return true
-		}
-	}
-	return false
+	said := fmt.Sprint(err)
+	return err != nil && !strings.Contains(said, "Max retries exceeded") &&
+		slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(said, text) })
 }

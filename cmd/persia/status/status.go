@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -198,17 +199,13 @@ func (r Report) Print(out io.Writer) {
 
 // Watch shows a text every five seconds, on a cleared terminal, until ctx ends.
 func Watch(ctx context.Context, out io.Writer, show func(io.Writer) error) {
-	for ctx.Err() == nil {
+	wait.UntilWithContext(ctx, func(context.Context) {
 		var text strings.Builder
 		if err := show(&text); err != nil {
 			fmt.Fprintln(&text, err) // a later look may succeed
 		}
 		fmt.Fprintf(out, "\033[H\033[2J%s", text.String())
-		select {
-		case <-ctx.Done():
-		case <-time.After(5 * time.Second):
-		}
-	}
+	}, 5*time.Second)
 }
 
 func printWaits(out io.Writer, all []Wait) {

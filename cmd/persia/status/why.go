@@ -65,7 +65,10 @@ func explain(pod corev1.Pod, events []corev1.Event) (Wait, bool) {
 	// more.
 	room := Wait{}
 	texts := append(stateTexts(pod), eventTexts(pod, events)...)
-	for _, text := range texts {
+	for i, text := range texts {
+		// What follows is about pods that could make room.
+		text, _, _ = strings.Cut(text, " preemption: ")
+		texts[i] = text
 		row := slices.IndexFunc(said, func(row cause) bool {
 			return slices.ContainsFunc(row.words, func(word string) bool { return strings.Contains(text, word) })
 		})
@@ -105,8 +108,7 @@ func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
 		case of.Kind != "Pod" || of.Name != pod.Name:
 		case pod.Spec.NodeName != "" && slices.Contains(scheduling, event.Reason):
 		case event.Type == corev1.EventTypeWarning || event.Reason == "NotTriggerScaleUp":
-			message, _, _ := strings.Cut(event.Message, " preemption: ")
-			texts = append(texts, event.Reason+": "+message)
+			texts = append(texts, event.Reason+": "+event.Message)
 		}
 	}
 	return texts
@@ -129,9 +131,7 @@ func stateTexts(pod corev1.Pod) []string {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			// What follows is about pods that could make room.
-			message, _, _ := strings.Cut(condition.Message, " preemption: ")
-			texts = append(texts, message)
+			texts = append(texts, condition.Message)
 		}
 	}
 	return texts
