@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/invopop/jsonschema"
-	"github.com/pb33f/ordered-map/v2"
 
 	"persia/config"
 	"persia/config/input"
@@ -49,15 +48,25 @@ func (r *Reference) schema() (string, error) {
 		keys.PatternProperties["^"+regexp.QuoteMeta(short)+"$"] = value
 		keys.PropertyNames.Then.Enum = append(keys.PropertyNames.Then.Enum, key, short)
 	}
+	secret := &schema{
+		Description:          "A value that is encrypted, as pulumi config set --secret writes it.",
+		Type:                 "object",
+		Properties:           jsonschema.NewProperties(),
+		Required:             []string{"secure"},
+		AdditionalProperties: jsonschema.FalseSchema,
+	}
 	file := &schema{
 		Version:              "http://json-schema.org/draft-07/schema#",
 		Comments:             "Written by go run ./internal/reference/cmd, from package config.",
 		Title:                "Stack of PERSIA on Google Cloud",
 		Type:                 "object",
 		AdditionalProperties: jsonschema.FalseSchema,
-		Properties:           properties(map[string]*schema{"config": keys, "environment": {}}),
+		Properties:           jsonschema.NewProperties(),
 		Definitions:          jsonschema.Definitions{"secret": secret},
 	}
+	file.Properties.Set("config", keys)
+	file.Properties.Set("environment", &schema{})
+	secret.Properties.Set("secure", &schema{Type: "string"})
 	for _, name := range []string{"secretsprovider", "encryptedkey", "encryptionsalt"} {
 		file.Properties.Set(name, &schema{Type: "string", Description: "Pulumi writes it."})
 	}
@@ -75,24 +84,6 @@ func (r *Reference) schema() (string, error) {
 	// Some editors show backticks.
 	plain := strings.NewReplacer("#/$defs/", definition, `"$defs"`, `"definitions"`, "`", "", `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")
 	return plain.Replace(text.String()), nil
-}
-
-// secret is the schema of an encrypted value.
-var secret = &schema{
-	Description:          "A value that is encrypted, as pulumi config set --secret writes it.",
-	Type:                 "object",
-	Properties:           properties(map[string]*schema{"secure": {Type: "string"}}),
-	Required:             []string{"secure"},
-	AdditionalProperties: jsonschema.FalseSchema,
-}
-
-// properties returns properties in the order of their names.
-func properties(of map[string]*schema) *orderedmap.OrderedMap[string, *schema] {
-	all := jsonschema.NewProperties()
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		all.Set(name, of[name])
-	}
-	return all
 }
 
 // addOlderNames adds the names of fields in older releases of PERSIA to a job.

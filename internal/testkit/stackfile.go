@@ -113,11 +113,7 @@ func File(t testing.TB, changes Edits) func(string) (string, bool) {
 	t.Helper()
 	keys := Parse(t, Base)
 	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		key, rest := splitKey(path)
-		keys[key] = Edit(t, keys[key], rest, changes[path])
-		if keys[key] == nil {
-			delete(keys, key)
-		}
+		Edit(t, map[string]any(keys), pathElement.FindAllString(path, -1), changes[path])
 	}
 	if _, err := config.Load(keys.Get, embed.FS{}); err == nil {
 		AssertInSchema(t, keys)
@@ -148,13 +144,8 @@ func Parse(t testing.TB, text string) input.Values {
 	return file.Config
 }
 
+// pathElement is a name or an index in a path.
 var pathElement = regexp.MustCompile(`[^.\[\]]+`)
-
-// splitKey splits a path into its key and the names and indices after it.
-func splitKey(path string) (key string, rest []string) {
-	elements := pathElement.FindAllString(path, -1)
-	return elements[0], elements[1:]
-}
 
 // Edit returns a value in which the value at a path is replaced.
 func Edit(t testing.TB, in any, path []string, value any) any {

@@ -4,7 +4,6 @@ package testkit
 const (
 	AdmissionPolicy  = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
 	Claim            = "kubernetes:core/v1:PersistentVolumeClaim"
-	ConfigMap        = "kubernetes:core/v1:ConfigMap"
 	DaemonSet        = "kubernetes:apps/v1:DaemonSet"
 	Deployment       = "kubernetes:apps/v1:Deployment"
 	DisruptionBudget = "kubernetes:policy/v1:PodDisruptionBudget"
