@@ -208,7 +208,7 @@ func TestLongPreview(t *testing.T) {
 	long := read(written(t, edit...))
 	long.needs += strings.Repeat("\na long line of some pool ```", lines)
 	long.warnings = slices.Repeat([]string{"of every kind"}, lines)
-	long.errors = slices.Repeat([]string{strings.Repeat("é", 70_001)}, 2)
+	long.errors = slices.Repeat([]string{"e" + strings.Repeat("é", 70_001)}, 2)
 	long.changes = slices.Repeat(long.changes, lines)
 	got := comment("Preview", "dev", long, 255)
 

@@ -73,7 +73,7 @@ func TestExplain(t *testing.T) {
 		"memory":         {status: oomKilled, cause: "memory", next: "describe pod"},
 		"crash":          {status: waiting("CrashLoopBackOff", "back-off 5m0s"), cause: "error", next: "logs clicks-nn-worker-0 --previous"},
 		"queue":          {spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, status: unscheduled("gated"), cause: "queue", next: "get workloads"},
-		"something else": {status: unscheduled("a new reason"), cause: "not scheduled", next: "describe pod"},
+		"something else": {status: unscheduled("a new reason preemption: no help"), cause: "not scheduled", next: "describe pod"},
 		"starts":         {spec: corev1.PodSpec{NodeName: "a"}, status: waiting("ContainerCreating", "")},
 		"runs":           {status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}},
 		"has ended":      {status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
@@ -100,6 +100,7 @@ func TestExplain(t *testing.T) {
 			wait, found := explain(pod, c.events)
 			assert.Equal(t, c.cause != "", found)
 			assert.Equal(t, c.cause, wait.Cause, wait.Says)
+			assert.NotContains(t, wait.Says, "preemption")
 			assert.Contains(t, wait.Next, c.next)
 		})
 	}
