@@ -184,6 +184,7 @@ func TestEffects(t *testing.T) {
 		{"a stopped job", nil, ofJob("suspend", true), []string{
 			"persia:jobs[0].suspend: the job criteo stops: this deletes its 10 replicas. Without suspend, it trains from the newest complete checkpoint in " + checkpoints,
 		}, nil},
+		{"a stopped job in a queue", queued, ofJob("suspend", true), []string{"persia:jobs[0].suspend: the job criteo stops: this deletes its 10 replicas"}, nil},
 		{"an image while nothing runs", ofJob("suspend", true), ofJob("dataloader.image", "example.com/training/criteo:2"), nil, nil},
 		{"an image", nil, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this replaces the pods of dataloader (4), one of each role at a time, and the job does not train until the last of 4 is ready: about 8m, if a replica takes 2m. It then trains from the newest complete checkpoint in " + checkpoints,
