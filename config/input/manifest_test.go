@@ -281,11 +281,7 @@ func TestManifestRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))
-			require.Error(t, err)
-			found := testkit.LineOf(t, err, c.path)
-			for _, part := range c.says {
-				assert.Contains(t, found, part)
-			}
+			testkit.Says(t, err, c.path, c.says...)
 		})
 	}
 }
@@ -326,11 +322,7 @@ func TestManifestFileRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, c.edits, files)
-			require.Error(t, err)
-			found := testkit.LineOf(t, err, c.path)
-			for _, part := range c.says {
-				assert.Contains(t, found, part)
-			}
+			testkit.Says(t, err, c.path, c.says...)
 		})
 	}
 }

@@ -51,11 +51,7 @@ func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			_, err := Load(t, c.Edits)
-			require.Error(t, err)
-			found := LineOf(t, err, c.Path)
-			for _, part := range c.Says {
-				assert.Contains(t, found, part)
-			}
+			Says(t, err, c.Path, c.Says...)
 			if !slices.Contains(leadToMore, c.Name) {
 				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
 			}
@@ -89,16 +85,19 @@ func Warned(t *testing.T, cases []Refusal) {
 	}
 }
 
-// LineOf finds the line of an error that is about a path.
-func LineOf(t *testing.T, err error, path string) string {
+// Says checks that an error has a line about a path, with all parts.
+func Says(t *testing.T, err error, path string, parts ...string) {
 	t.Helper()
+	require.Error(t, err)
 	for line := range strings.Lines(err.Error()) {
 		if strings.HasPrefix(line, path+": ") {
-			return line
+			for _, part := range parts {
+				assert.Contains(t, line, part)
+			}
+			return
 		}
 	}
 	require.Fail(t, "no problem at "+path, err.Error())
-	return ""
 }
 
 // Load loads the base after some edits.
