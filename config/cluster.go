@@ -61,6 +61,8 @@ type ExistingCluster struct {
 	Context string `json:"context,omitempty"`
 	// SystemPool is the node pool of the stack file for everything except training.
 	SystemPool string `json:"systemPool"`
+	// PrometheusOperator says that the cluster has the Prometheus Operator: it gets alerts as PrometheusRules.
+	PrometheusOperator bool `json:"prometheusOperator,omitempty"`
 }
 
 // Maintenance is when GKE may work on the cluster.

@@ -61,10 +61,15 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 	return err
 }
 
-// hasManagedPrometheus reports whether the cluster is known to have Managed Service for
-// Prometheus. An existing cluster may lack its kinds.
-func hasManagedPrometheus(cluster config.Cluster) bool {
-	return cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus
+// monitoring returns what the cluster is known to have for alerts. An existing cluster may lack Google's kinds.
+func monitoring(cluster config.Cluster) kube.Monitoring {
+	switch {
+	case cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus:
+		return kube.ManagedPrometheus
+	case cluster.Existing != nil && cluster.Existing.PrometheusOperator:
+		return kube.PrometheusOperator
+	}
+	return ""
 }
 
 // placement returns the placement of pods on a pool.

@@ -149,9 +149,9 @@ func (d *deployment) register() (err error) {
 	policies := d.newPolicies()
 	natsOperator := nats.NewOperator(d.in, "nats-operator")
 	namespace := persia.NewNamespace(d.in, "persia", persia.NamespaceArgs{
-		HostPaths:         cfg.MountsHostPaths(),
-		ManagedPrometheus: hasManagedPrometheus(cfg.Cluster),
-		MonitoringNeeds:   natsOperator,
+		HostPaths:       cfg.MountsHostPaths(),
+		Monitoring:      monitoring(cfg.Cluster),
+		MonitoringNeeds: natsOperator,
 	})
 	d.newVolumes(namespace)
 	closed := slices.Concat(policies, namespace)

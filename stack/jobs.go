@@ -20,12 +20,12 @@ import (
 func (d *deployment) newNATS(needs []pulumi.CustomResource) {
 	for _, cluster := range d.cfg.NATSClusters() {
 		d.brokers = append(d.brokers, nats.NewCluster(d.in, cluster.Name, nats.ClusterArgs{
-			NATS:              cluster.NATS,
-			Images:            d.cfg.Images,
-			Placement:         placement(d.cfg, cluster.NodePool),
-			Clients:           persia.PodsOf(cluster.Job),
-			ManagedPrometheus: hasManagedPrometheus(d.cfg.Cluster),
-			Needs:             needs,
+			NATS:       cluster.NATS,
+			Images:     d.cfg.Images,
+			Placement:  placement(d.cfg, cluster.NodePool),
+			Clients:    persia.PodsOf(cluster.Job),
+			Monitoring: monitoring(d.cfg.Cluster),
+			Needs:      needs,
 		}))
 	}
 }

@@ -37,7 +37,7 @@ func TestBudget(t *testing.T) {
 	for what, limit := range map[string]int{
 		"lines of the program": 22900,
 		"lines of the sandbox": 14350,
-		"lines of tests":       25300,
+		"lines of tests":       25700,
 		"words of Markdown":    28000,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)

@@ -187,7 +187,7 @@ func webhooks(t *testing.T, r *testkit.Recorder) {
 		if !isObject || slices.Contains(undisturbed, group) {
 			continue
 		}
-		assert.Equal(t, kube.MonitoringGroup, group, "find out which webhooks of GKE see it, and add it here")
+		assert.Equal(t, string(kube.ManagedPrometheus), group, "find out which webhooks of GKE see it, and add it here")
 		before := r.Before(registration)
 		assert.True(t, slices.ContainsFunc(r.Some(testkit.Deployment), func(d testkit.Resource) bool {
 			return before[d.URN] && testkit.Found(t, d, `metadata.annotations["pulumi.com/skipAwait"]`) == nil

@@ -46,6 +46,7 @@ func (r *training) testInterrupted(t *testing.T) {
 		jobs = append(jobs, stopped, r.operatorJob(t))
 	}
 	r.upWith(t, jobs...)
+	alerts := r.watchAlerts(t, "killed", "deaf", "fails")
 	t.Run("interruptions", func(t *testing.T) {
 		// As parallel subtests, they would wait behind the tests that wait for a turn.
 		var all sync.WaitGroup
@@ -59,6 +60,8 @@ func (r *training) testInterrupted(t *testing.T) {
 	if t.Failed() || !t.Run("a training that cannot succeed", r.testFails) {
 		return
 	}
+	// Each replica of the others has ended an attempt at most once.
+	alerts.await(t, "PersiaJobFailed fails", "PersiaReplicaEndsAttempts fails nn-worker-0")
 	t.Run("NATS is replaced, and a job stopped", func(t *testing.T) {
 		change(killed, object{"nats": object{"resources": object{
 			"requests": object{"cpu": "50m", "memory": "416Mi"}, "limits": object{"memory": "416Mi"},

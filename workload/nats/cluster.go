@@ -1,6 +1,7 @@
 package nats
 
 import (
+	_ "embed"
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -23,8 +24,8 @@ type ClusterArgs struct {
 	Placement kube.Placement
 	// Clients are the only pods that can reach the servers, in the namespace of jobs.
 	Clients metav1.LabelSelector
-	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
-	ManagedPrometheus bool
+	// Monitoring is what collects metrics and evaluates alerts.
+	Monitoring kube.Monitoring
 	// Needs are created before the NatsCluster and the PodMonitoring: the operator, its custom resource
 	// definitions, and the namespace of the clients.
 	Needs []pulumi.CustomResource
@@ -64,8 +65,11 @@ type Cluster struct {
 func NewCluster(r *kube.Registrar, name string, args ClusterArgs) Cluster {
 	objects := r.Component("persia:nats:Cluster", name)
 	objects.Add(name, serverPolicy(args), args.Needs)
-	if args.ManagedPrometheus && args.NATS.Metrics {
+	if args.Monitoring == kube.ManagedPrometheus && args.NATS.Metrics {
 		objects.Add(name, podMonitoring(args.NATS), args.Needs)
+	}
+	if args.Monitoring != "" && args.NATS.Metrics {
+		objects.Add(name, kube.Alerts(args.Monitoring, meta(args.NATS), alerts), args.Needs)
 	}
 	servers := objects.Add(name, natsCluster(args), args.Needs, kube.RolloutTimeouts(args.NATS.Size),
 		// The name is taken until the old object is deleted.
@@ -161,3 +165,8 @@ func podMonitoring(nats config.NATS) *kube.PodMonitoring {
 func meta(nats config.NATS) metav1.ObjectMeta {
 	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }
+
+// alerts are alerting rules of all servers.
+//
+//go:embed alerts.yaml
+var alerts string

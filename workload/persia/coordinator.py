@@ -33,12 +33,13 @@ LONGEST_PAUSE = 300
 
 # reason is why an attempt ended. counts is whether that counts as a failure: a pod that is
 # replaced, for a drained node or a new image, proves nothing against the training. doubts is
-# whether the checkpoint may be the cause. cause is the kind of reason, for the ledger.
-Trouble = collections.namedtuple("Trouble", "reason counts doubts cause")
+# whether the checkpoint may be the cause. cause is the kind of reason, and replica who has it, for the ledger.
+Trouble = collections.namedtuple("Trouble", "reason counts doubts cause replica")
 
 
-def failure(reason, cause):
-    return Trouble(reason, True, True, cause)
+def trouble_of(key, what, counts, doubts, cause):
+    """Return the Trouble that a replica makes."""
+    return Trouble(name(key) + what, counts, doubts, cause, name(key).replace(" ", "-"))
 
 
 class Coordinator:
@@ -72,7 +73,7 @@ class Coordinator:
         self.began = clock()
         self.completion_asked = False  # whether the job's completion knows that it is complete or has failed
         self.lacks = ""  # what the machine of this coordinator lacks, for people
-        self.saved_at = None  # when the newest checkpoint became complete, in seconds since 1970
+        self.stalled = False  # whether an attempt has ended without progress, and none has made any since
 
     # Reports.
 
@@ -139,7 +140,7 @@ class Coordinator:
         """Record that the attempt makes progress, so the checkpoint that it started from works."""
         if self.progressed:
             return
-        self.progressed = True
+        self.progressed, self.stalled = True, False
         self.ledger.prove(self.reports_progress)
         if self.resume:
             doubts = {path: count for path, count in self.memory.doubts.items() if path != self.resume}
@@ -181,21 +182,21 @@ class Coordinator:
         finished = self.roster.has_finished(member)
         if before and before["instance"] != member["instance"] and not finished:
             same = before["pod"] == member["pod"]
-            return Trouble(f"{name(key)} was restarted", same, same, ledger.LOST if same else ledger.REPLACED)
+            return trouble_of(key, " was restarted", same, same, ledger.LOST if same else ledger.REPLACED)
         if member.get("leaving") and not finished:
-            return Trouble(f"{name(key)} was told to end", False, False, ledger.REPLACED)
+            return trouble_of(key, " was told to end", False, False, ledger.REPLACED)
         if member["attempt"] == self.attempt:
             if member["state"] == "failed":
                 # Without GPUs, files, or NATS, an attempt fails with any checkpoint.
-                return Trouble(f"{name(key)}: {member['reason']}", True, member.get("doubts", True), ledger.COMMAND)
+                return trouble_of(key, f": {member['reason']}", True, member.get("doubts", True), ledger.COMMAND)
             if member["state"] == "waiting":
-                return Trouble(f"{name(key)} has ended its command", True, False, ledger.LOST)
+                return trouble_of(key, " has ended its command", True, False, ledger.LOST)
             if finished and key[0] not in (NN_WORKER, DATALOADER) and not self.roster.ended(NN_WORKER):
                 # PERSIA's servers never end by themselves.
-                return failure(f"{name(key)} ended before the nn-workers", ledger.COMMAND)
+                return trouble_of(key, " ended before the nn-workers", True, True, ledger.COMMAND)
         silent = self.roster.silent(self.clock())
         if silent:
-            return Trouble(f"{name(silent)} has not been heard of for {self.settings.lost_seconds:g} s", True, False, ledger.LOST)
+            return trouble_of(silent, f" has not been heard of for {self.settings.lost_seconds:g} s", True, False, ledger.SILENT)
         return self.stuck()
 
     def stuck(self):
@@ -205,12 +206,12 @@ class Coordinator:
             # All replicas may wait for each other forever. Without reports of progress, only
             # people can find that out.
             if self.overdue() and self.reports_progress:
-                return failure(f"no nn-worker has made progress for {self.settings.stuck_seconds:g} s", ledger.STUCK)
+                return Trouble(f"no nn-worker has made progress for {self.settings.stuck_seconds:g} s", True, True, ledger.STUCK, "")
         elif self.nn_workers_ended is None:
             self.nn_workers_ended = self.clock()
         elif not self.roster.ended(DATALOADER) and self.clock() - self.nn_workers_ended > self.settings.end_seconds:
             # When no data comes, PERSIA ends the loop of an nn-worker without an error.
-            return failure("the nn-workers ended before the dataloaders had sent all data", ledger.STUCK)
+            return Trouble("the nn-workers ended before the dataloaders had sent all data", True, True, ledger.STUCK, "")
         return None
 
     def overdue(self):
@@ -221,6 +222,7 @@ class Coordinator:
         """End the attempt. How it counts depends on the checkpoints, so the keeper reads them
         first."""
         self.phase, self.reason, self.ended = STOP, trouble.reason, trouble
+        self.stalled = self.stalled or trouble.cause == ledger.STUCK
         self.starting = False
         self.ledger.turn(ledger.WAITING)
         self.not_before = max(self.not_before, self.clock())
@@ -255,7 +257,7 @@ class Coordinator:
         """Count the failure of the last attempt. Failures count from the last checkpoint: a job
         that makes progress may fail any number of times."""
         trouble, self.ended = self.ended, None
-        self.ledger.lose(trouble.cause)
+        self.ledger.lose(trouble.cause, trouble.replica)
         self.log(str(self.ledger))
         failures = self.memory.failures if found.newest() == self.memory.checkpoint else 0
         failures += trouble.counts
@@ -320,9 +322,9 @@ class Coordinator:
         self.resume = self.memory.resume
         self.progressed = self.resume == self.memory.proven
         if pod == self.settings.pod:
-            self.fail(failure(f"{NN_WORKER} 0 was restarted", ledger.LOST))
+            self.fail(trouble_of((NN_WORKER, 0), " was restarted", True, True, ledger.LOST))
             return
-        self.fail(Trouble(f"{NN_WORKER} 0 was replaced", False, False, ledger.REPLACED))
+        self.fail(trouble_of((NN_WORKER, 0), " was replaced", False, False, ledger.REPLACED))
         self.wait_for_silence(self.clock())
 
     def waits_for(self):
@@ -333,7 +335,6 @@ class Coordinator:
         """Act on the result of a scan for the start or end that waited when it began: a newer one
         needs another scan. Report whether the next attempt has its checkpoint, and may start."""
         starting, ended = waited
-        self.saved_at = found.complete[0].time if found.complete else None
         if ended or self.phase == START:
             self.notice_checkpoint(found)
         self.ledger.save([checkpoint for checkpoint in found.complete if checkpoint.attempt == self.attempt])
@@ -478,14 +479,9 @@ class Coordinator:
                 "persia_job_attempt": self.attempt,
                 "persia_job_failed": int(self.phase == FAILED),
                 "persia_job_failures": self.memory.failures,
-                "persia_job_stuck": int(self.phase == START and self.overdue()),
+                "persia_job_stuck": int(self.phase in (START, STOP) and (self.stalled or self.overdue())),
             }
-            if self.saved_at and self.phase in (START, STOP):
-                values["persia_job_checkpoint_timestamp_seconds"] = self.saved_at
-            for activity, seconds in self.ledger.seconds().items():
-                values[f'persia_job_seconds{{activity="{activity}"}}'] = round(seconds)
-            for cause, failures in self.ledger.causes.items():
-                values[f'persia_job_failures_total{{cause="{cause}"}}'] = failures
+            values.update(self.ledger.metrics())
             return values
 
     def stays(self):

@@ -6,6 +6,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -32,19 +33,22 @@ var ofJobs = []string{`persia_job=~"$job"`}
 var exporters = map[string]exporter{
 	// launch.py, coordinator.py, and the training scripts of the examples: TestPushedMetrics.
 	"replicas": {ofJobs, map[string]string{
-		"persia_replica_attempt":  gauge,
-		"persia_replica_alive":    gauge,
-		"persia_replica_finished": gauge,
-		"persia_replica_blocked":  gauge,
+		"persia_replica_attempt":      gauge,
+		"persia_replica_alive":        gauge,
+		"persia_replica_finished":     gauge,
+		"persia_replica_blocked":      gauge,
+		"persia_replica_memory_ratio": gauge,
 	}},
 	"coordinator": {ofJobs, map[string]string{
-		"persia_job_attempt":                      gauge,
-		"persia_job_failed":                       gauge,
-		"persia_job_failures":                     gauge,
-		"persia_job_stuck":                        gauge,
-		"persia_job_checkpoint_timestamp_seconds": gauge,
-		"persia_job_seconds":                      gauge,
-		"persia_job_failures_total":               counter,
+		"persia_job_attempt":                     gauge,
+		"persia_job_failed":                      gauge,
+		"persia_job_failures":                    gauge,
+		"persia_job_stuck":                       gauge,
+		"persia_job_unsaved_seconds":             gauge,
+		"persia_job_checkpoint_interval_seconds": gauge,
+		"persia_job_ended_attempts":              gauge,
+		"persia_job_seconds":                     gauge,
+		"persia_job_failures_total":              counter,
 	}},
 	"training scripts": {ofJobs, map[string]string{
 		"persia_model_loss":            gauge,
@@ -141,23 +145,41 @@ func TestDashboard(t *testing.T) {
 	assert.Equal(t, types, shown, "the metrics that programs export, and those that the dashboard shows")
 }
 
+// TestAlertedMetrics: alerts are about existing metrics.
+func TestAlertedMetrics(t *testing.T) {
+	known := map[string]bool{}
+	for _, from := range exporters {
+		for name := range from.types {
+			known[name] = true
+		}
+	}
+	found := regexp.MustCompile(`\b(persia_(job|model|replica)_\w+|gnatsd_\w+|lookup_\w+|push_\w+)`).FindAllString(alerts+readFile(t, "../nats/alerts.yaml"), -1)
+	assert.Greater(t, len(found), 10)
+	for _, name := range found {
+		assert.True(t, known[name], name)
+	}
+}
+
 // TestPushedMetrics reads the names of the metrics that programs of this repository push.
 func TestPushedMetrics(t *testing.T) {
 	const examples = "../../examples/"
-	for file, pushes := range map[string]struct{ program, with, prefix, values string }{
-		"launch.py":                    {"replicas", "gateway.py", "", `(?s)def values\(self\):.*?(return \{.*?\n +\})`},
-		"coordinator.py":               {"coordinator", "gateway.py", "", `(?s)def metrics\(self\):(.*?\n) +return values`},
+	for files, pushes := range map[string]struct{ program, with, prefix, values string }{
+		"launch.py":                    {"replicas", "gateway.py", "", `(?s)def values\(self\):.*?(\{.*?\n +\})`},
+		"coordinator.py ledger.py":     {"coordinator", "gateway.py", "", `(["']persia_job_\w+(?:"[]:]|\{\{))`},
 		examples + "shop/train.py":     {"training scripts", examples + "shop/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 		examples + "training/train.py": {"training scripts", examples + "training/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 	} {
-		names := map[string]bool{}
-		for _, values := range regexp.MustCompile(pushes.values).FindAllStringSubmatch(readFile(t, file), -1) {
+		names, text := map[string]bool{}, ""
+		for _, file := range strings.Fields(files) {
+			text += readFile(t, file)
+		}
+		for _, values := range regexp.MustCompile(pushes.values).FindAllStringSubmatch(text, -1) {
 			for _, key := range regexp.MustCompile(`["'](\w+)(?:"[]:]|\{\{)`).FindAllStringSubmatch(values[1], -1) {
 				names[pushes.prefix+key[1]] = true
 			}
 		}
-		assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[pushes.program].types)), slices.Collect(maps.Keys(names)), file)
-		assert.Contains(t, readFile(t, pushes.with), pushes.prefix+"{name} {value}\\n", file)
+		assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[pushes.program].types)), slices.Collect(maps.Keys(names)), files)
+		assert.Contains(t, readFile(t, pushes.with), pushes.prefix+"{name} {value}\\n", files)
 	}
 }
 

@@ -17,9 +17,12 @@ import (
 func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
 	t.Helper()
 	var configuration map[string]string
-	if stack == "operator" {
+	switch stack {
+	case "operator":
 		configuration = programtest.LeftToOperator(t)
-	} else {
+	case "existing":
+		configuration = programtest.ReadStackFile(t, "examples/Pulumi.existing.yaml")
+	default:
 		configuration = programtest.ReadStack(t, stack)
 	}
 	for path, value := range edits {
@@ -98,6 +101,9 @@ func TestFields(t *testing.T) {
 		"no Deployment of a gateway with a JobSet": {"prod", edits{job + "engine": "jobset"}, "Deployment criteo-metrics-gateway", nil},
 		"no gateway with a JobSet without metrics": {"prod", edits{job + "engine": "jobset", job + "enableMetrics": false}, "Job criteo-completion", []string{`not "PERSIA_GATEWAY_PORT"`, `not "prom"`}},
 		"no Managed Service for Prometheus":        {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}}, "PodMonitoring persia", nil},
+		"alerts of Managed Service for Prometheus": {"prod", edits{"persia:nats.metrics": true}, "Rules persia-nats-service", []string{`"alert":"PersiaNATSSlowConsumer"`}},
+		"alerts of the Prometheus Operator":        {"existing", edits{"persia:cluster.existing.prometheusOperator": true}, "PrometheusRule persia", []string{`"alert":"PersiaJobFailed"`}},
+		"no alerts that nothing evaluates":         {"existing", nil, "PrometheusRule persia", nil},
 		"no such service for NATS":                 {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

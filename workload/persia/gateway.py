@@ -1,6 +1,7 @@
 """Pushes the state of a replica, and of the job, to the job's metrics gateway."""
 
 import http.client
+import os
 import threading
 import time
 import urllib.request
@@ -54,6 +55,31 @@ class Gateway:
                 time.sleep(self.seconds)
 
         threading.Thread(target=work, daemon=True).start()
+
+
+# The files of the container's memory, in bytes, with control groups version 2 and version 1.
+MEMORY = (
+    ("memory.current", "memory.max", "memory.stat", "inactive_file"),
+    ("memory/memory.usage_in_bytes", "memory/memory.limit_in_bytes", "memory/memory.stat", "total_inactive_file"),
+)
+
+
+def memory_ratio(groups="/sys/fs/cgroup"):
+    """Return which share of its memory the container uses, without the cache that the kernel would give
+    back, or None without a limit."""
+    for current, limit, stat, cache in MEMORY:
+        try:
+            used, most = (int(read(groups, name)) for name in (current, limit))
+            given_back = dict(line.split() for line in read(groups, stat).splitlines())[cache]
+        except (OSError, ValueError, KeyError):
+            continue
+        return (used - int(given_back)) / most
+    return None
+
+
+def read(groups, name):
+    with open(os.path.join(groups, name), encoding="ascii") as file:
+        return file.read()
 
 
 def of(environment, log, whole_job=False):

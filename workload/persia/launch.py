@@ -360,12 +360,14 @@ class Replica:
 
     def values(self):
         """Return the metrics that the replica pushes to the gateway."""
-        return {
+        values = {
             "persia_replica_attempt": self.attempt,
             "persia_replica_alive": int(self.state == "running"),
             "persia_replica_finished": int(self.state == "finished" or self.done),
             "persia_replica_blocked": int(bool(self.blocked)),
+            "persia_replica_memory_ratio": gateway.memory_ratio(),
         }
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def own_address(address):

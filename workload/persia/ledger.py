@@ -9,7 +9,10 @@ WAITING, STARTING, TRAINING, AGAIN, SAVING = ACTIVITIES = "waiting", "starting",
 STARTUP, RISK = "startup", "risk"
 
 # Why attempts end.
-LOST, COMMAND, STUCK, REPLACED = "lost replica", "failed command", "no progress", "replaced pod"
+LOST, SILENT, COMMAND, STUCK, REPLACED = "lost replica", "silent replica", "failed command", "no progress", "replaced pod"
+
+# How many ends of attempts the record has, and how long one is in the metrics, in seconds.
+ENDS, RECENT = 30, 6 * 3600
 
 
 class Ledger:
@@ -17,25 +20,29 @@ class Ledger:
     time between two coordinators.
 
     In the values, "at" is when the last second was counted, "until" when the last one of an attempt was,
-    "saved" when the newest checkpoint became complete, "checkpoints" how many did, and "open" is 1 until
+    "saved" when the newest checkpoint became complete, "unsaved" how long attempts have run since, "interval"
+    the most that an attempt has run between two, "checkpoints" how many did, and "open" is 1 until
     the end of the last attempt is counted."""
 
     def __init__(self, clock, wall):
         self.clock, self.wall = clock, wall
-        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "checkpoints", "open"), 0)
+        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "open"), 0)
         self.causes = collections.Counter()
+        self.ends = []  # when the last attempts have ended, by which replica, and why
+        self.written = 0  # how many checkpoints this attempt has
         self.activity, self.last = WAITING, clock()
 
     def record(self):
         """Return what the next coordinator needs."""
         self.count()
-        return {"ledger": dict(self.values), "causes": dict(self.causes)}
+        return {"ledger": dict(self.values), "causes": dict(self.causes), "ends": self.ends}
 
     def recall(self, kept, over):
         """Continue from the record of the previous coordinator. Since then, the job has waited, unless it was over."""
         if kept.get("ledger"):
             self.values.update(kept["ledger"])
             self.causes = collections.Counter(kept.get("causes"))
+            self.ends = kept.get("ends", [])
             self.values[WAITING] += 0 if over else max(0, self.wall() - self.values["at"])
             self.last = self.clock()
 
@@ -46,6 +53,7 @@ class Ledger:
             self.values[self.activity] += now - self.last
         if self.activity in (STARTUP, RISK):
             self.values["until"] = self.values["at"]
+            self.values["unsaved"] += now - self.last
         self.last = now
 
     def turn(self, activity):
@@ -61,7 +69,7 @@ class Ledger:
         """An attempt starts. If the end of the last one has not been counted, it ended with its coordinator's pod."""
         if self.values["open"]:
             self.lose(REPLACED)
-        self.values["open"] = 1
+        self.values["open"], self.written = 1, 0
         self.turn(STARTUP)
 
     def prove(self, reported):
@@ -75,6 +83,11 @@ class Ledger:
         for checkpoint in reversed(saved):
             trained = self.values[RISK] - max(0, self.values["until"] - checkpoint.time)
             if checkpoint.time > self.values["saved"] and trained > 0:
+                since = max(0, self.values["until"] - checkpoint.time)
+                if self.written:
+                    self.values["interval"] = max(self.values["interval"], self.values["unsaved"] - since)
+                self.values["unsaved"] = since
+                self.written += 1
                 saving = min(trained, checkpoint.seconds)
                 self.values[RISK] -= trained
                 self.values[TRAINING] += trained - saving
@@ -82,10 +95,11 @@ class Ledger:
                 self.values["saved"] = checkpoint.time
                 self.values["checkpoints"] += 1
 
-    def lose(self, cause):
-        """The attempt has failed. The next one trains again what is in no checkpoint."""
+    def lose(self, cause, replica=""):
+        """The attempt has failed, maybe by a replica. The next one trains again what is in no checkpoint."""
         self.count()
         self.causes[cause] += 1
+        self.ends = (self.ends + [[self.wall(), replica, cause]])[-ENDS:]
         self.values["open"] = 0
         self.move(STARTUP, STARTING)
         self.move(RISK, AGAIN)
@@ -101,6 +115,20 @@ class Ledger:
         self.count()
         running = {STARTING: self.values[STARTUP], TRAINING: self.values[RISK]}
         return {activity: self.values[activity] + running.get(activity, 0) for activity in ACTIVITIES}
+
+    def metrics(self):
+        """Return the values of metrics by their names. Of checkpoints there are some while an attempt runs."""
+        values = {f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()}
+        for cause, failures in self.causes.items():
+            values[f'persia_job_failures_total{{cause="{cause}"}}'] = failures
+        recent = collections.Counter((replica, cause) for when, replica, cause in self.ends if self.wall() - when < RECENT)
+        for (replica, cause), attempts in recent.items():
+            values[f'persia_job_ended_attempts{{replica="{replica}",cause="{cause}"}}'] = attempts
+        if self.activity in (STARTUP, RISK):
+            values["persia_job_unsaved_seconds"] = round(self.values["unsaved"])
+            if self.values["interval"]:
+                values["persia_job_checkpoint_interval_seconds"] = round(self.values["interval"])
+        return values
 
     def __str__(self):
         """Return one line for people, with what the fields of the stack file of these names want to know."""

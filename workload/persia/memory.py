@@ -56,7 +56,7 @@ class Memory:
             # Whether the script reports its progress.
             "reports_progress": False,
             # See ledger.py.
-            "ledger": {}, "causes": {},
+            "ledger": {}, "causes": {}, "ends": [],
             # The claim, and whether an attempt runs that this pod coordinates.
             "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
         }
@@ -114,6 +114,7 @@ class Memory:
             and all(path is None or isinstance(path, str) for path in paths)
             and all(isinstance(number, (int, float)) for key in ("doubts", "ledger", "causes") for number in known.get(key, {}).values())
             and all(isinstance(pod, str) for pod in known.get("pods", []))
+            and all(isinstance(end, list) and len(end) == 3 for end in known.get("ends", []))
         )
 
     def check(self):

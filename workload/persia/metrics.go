@@ -140,3 +140,8 @@ func dashboardConfigMap() *corev1.ConfigMap {
 		Data:       map[string]string{"persia.json": dashboard},
 	}
 }
+
+// alerts are alerting rules of all jobs.
+//
+//go:embed alerts.yaml
+var alerts string

@@ -16,10 +16,10 @@ type NamespaceArgs struct {
 	// HostPaths says that jobs mount directories of their nodes, which no Pod
 	// Security Standard but the privileged allows.
 	HostPaths bool
-	// ManagedPrometheus says that the cluster has Managed Service for Prometheus.
-	ManagedPrometheus bool
-	// MonitoringNeeds are created before the PodMonitoring: a Deployment. A PodMonitoring
-	// goes through a webhook that GKE runs on the nodes, and that may not serve yet when a
+	// Monitoring is what collects metrics and evaluates alerts.
+	Monitoring kube.Monitoring
+	// MonitoringNeeds are created before the PodMonitoring and the alerts: a Deployment. They
+	// go through a webhook that GKE runs on the nodes, and that may not serve yet when a
 	// new cluster has no pod of the stack.
 	MonitoringNeeds []pulumi.CustomResource
 }
@@ -36,8 +36,12 @@ func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.C
 	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity(security))}, nil))
 	closed := objects.Add(name+"-closed", closedPolicy(), namespace)
 	launch := objects.Add(name+"-launch", launchConfigMap(), namespace)
-	if args.ManagedPrometheus {
-		objects.Add(name, podMonitoring(), append(namespace, args.MonitoringNeeds...))
+	monitored := append(namespace, args.MonitoringNeeds...)
+	if args.Monitoring == kube.ManagedPrometheus {
+		objects.Add(name, podMonitoring(), monitored)
+	}
+	if args.Monitoring != "" {
+		objects.Add(name, kube.Alerts(args.Monitoring, kube.Meta(NamespaceName, name, kube.Labels("alerts", name)), alerts), monitored)
 	}
 	objects.Add(dashboardName, dashboardConfigMap(), namespace)
 	return kube.Needs(closed, launch)

@@ -3,14 +3,14 @@ import os
 import random
 
 from job import JobTest
-from ledger import ACTIVITIES, AGAIN, COMMAND, LOST, REPLACED, SAVING, STARTING, STUCK, TRAINING, WAITING
+from ledger import ACTIVITIES, AGAIN, COMMAND, LOST, REPLACED, SAVING, SILENT, STARTING, STUCK, TRAINING, WAITING
 
 # How often replicas report, and the keeper works; and how long writing a checkpoint takes.
 BEAT, WORK, WRITE = 5, 20, 30
 
 # How the test ends an attempt, and what the ledger has to call that.
 ENDS = {
-    "a command fails": COMMAND, "a replica is silent": LOST, "a pod leaves": REPLACED, "progress ends": STUCK,
+    "a command fails": COMMAND, "a replica is silent": SILENT, "a pod leaves": REPLACED, "progress ends": STUCK,
     "the coordinator restarts": LOST, "the coordinator's node is lost": REPLACED, "the coordinator's pod leaves": REPLACED,
 }
 
@@ -82,7 +82,7 @@ class Ledgers(JobTest):
             ("no checkpoint", True, [(0, 100, [], 500, "a command fails"), ended], (10, 210, 1495, 495, 30), {COMMAND: 1}),
             ("a checkpoint", True, [(0, 100, [1000], 500, "a command fails"), ended], (10, 210, 2490, 500, 60), {COMMAND: 1}),
             ("a start", True, [(0, 100, [], 0, "a command fails"), ended], (10, 205, 1495, 0, 30), {COMMAND: 1}),
-            ("a silent replica", True, [(0, 100, [1000], 500, "a replica is silent"), ended], (10, 210, 2490, 805, 60), {LOST: 1}),
+            ("a silent replica", True, [(0, 100, [1000], 500, "a replica is silent"), ended], (10, 210, 2490, 805, 60), {SILENT: 1}),
             ("a pod that leaves", True, [(0, 100, [1000], 500, "a pod leaves"), ended], (10, 210, 2490, 500, 60), {REPLACED: 1}),
             ("no progress", True, [(0, 100, [1000], 500, "progress ends"), ended], (10, 210, 2490, 1705, 60), {STUCK: 1}),
             ("a coordinator that restarts", True, [(0, 100, [1000], 500, "the coordinator restarts"), ended], (30, 210, 2490, 485, 60), {LOST: 1}),
@@ -106,7 +106,32 @@ class Ledgers(JobTest):
             "useful 87 % of 3 h 32 min: waiting 0 min, starting 5 min, training again 21 min, saving 1 min; "
             "2 failures, one every 1.8 h (hoursBetweenFailures is this times the machines); checkpointSeconds: 30", self.logged[-1])
         metrics = self.job.metrics()
-        self.assertEqual((60, 1), (metrics['persia_job_seconds{activity="saving"}'], metrics['persia_job_failures_total{cause="lost replica"}']))
+        self.assertEqual((60, 1), (metrics['persia_job_seconds{activity="saving"}'], metrics['persia_job_failures_total{cause="silent replica"}']))
+
+    def test_what_alerts_see(self):
+        """The alerts are in alerts.yaml, and Prometheus tests them by these metrics."""
+        metrics = lambda: {name[11:]: value for name, value in self.job.metrics().items() if name.split("{")[0][11:] in (
+            "unsaved_seconds", "checkpoint_interval_seconds", "ended_attempts", "stuck", "failed")}
+        self.live(0, 100, [1000, 2000], 500, "a replica is silent")
+        silent = 'ended_attempts{replica="dataloader-0",cause="silent replica"}'
+        self.assertEqual({"failed": 0, "stuck": 0, silent: 1}, metrics())
+        self.settings.pod += "'"
+        self.job = self.coordinator()
+        self.live(5, 100, [1500], 250, "progress ends")
+        ends = {silent: 1, 'ended_attempts{replica="",cause="no progress"}': 1}
+        self.assertEqual(dict(ends, failed=0, stuck=1), metrics(), "the next coordinator knows, too")
+        while self.job.phase != "start":
+            self.go(WAITING, BEAT, "waiting")
+        self.go(STARTING, 100)
+        self.assertEqual(1, metrics()["stuck"])
+        self.go(TRAINING, 100, trains=True)
+        self.assertEqual((0, 2030), (metrics()["stuck"], metrics()["checkpoint_interval_seconds"]))
+        self.assertEqual(250 + 1200 + 205, metrics()["unsaved_seconds"])
+        self.now += 6 * 3600
+        self.assertNotIn(silent, metrics())
+        self.job.settings.attempts = 0
+        self.report("nn-worker", self.job.attempt, "failed")
+        self.assertEqual({"failed": 1, "stuck": 0, 'ended_attempts{replica="nn-worker-0",cause="failed command"}': 1}, metrics())
 
     def test_a_job_that_has_failed_does_not_wait(self):
         self.job.settings.attempts = 1
@@ -131,6 +156,6 @@ class Ledgers(JobTest):
                 self.live(chance.uniform(0, 600), chance.uniform(20, 400), trainings, chance.choice((0, chance.uniform(0, 1000))), chance.choice(list(ENDS)))
             self.live(0, 100, [15000], 100, "the job is complete")
             found = self.job.ledger.seconds()
-            self.assertEqual((self.causes, round(self.account[SAVING] / WRITE)), (self.job.ledger.causes, self.job.ledger.values["checkpoints"]), f"seed {seed}")
+            self.assertEqual((self.causes, self.account[SAVING] // WRITE), (self.job.ledger.causes, self.job.ledger.values["checkpoints"]), f"seed {seed}")
             for activity in ACTIVITIES:
                 self.assertAlmostEqual(self.account[activity], found[activity], delta=self.now / 100, msg=f"{activity} in history {history} of seed {seed}")

@@ -98,3 +98,18 @@ class Gateway(unittest.TestCase):
         self.assertIsNone(gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091"}, said.append))
         of_replica = {"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091", "PERSIA_REPLICA_METRICS": "/metrics/job/run/run/role/role/nn-worker/replica/0/of/1"}
         self.assertEqual("/metrics/job/run", gateway.of(of_replica, said.append, whole_job=True).path)
+
+    def test_memory_is_what_the_kernel_cannot_take_back(self):
+        versions = ("memory.current", "memory.max", "memory.stat", "inactive_file"), (
+            "memory/memory.usage_in_bytes", "memory/memory.limit_in_bytes", "memory/memory.stat", "total_inactive_file")
+        for current, limit, stat, cache in versions:
+            with self.subTest(limit), tempfile.TemporaryDirectory() as groups:
+                self.assertIsNone(gateway.memory_ratio(groups))
+                os.makedirs(os.path.join(groups, os.path.dirname(current)), exist_ok=True)
+                for name, text in ((current, "700\n"), (limit, "1000\n"), (stat, f"anon 500\n{cache} 200\n")):
+                    with open(os.path.join(groups, name), "w") as file:
+                        file.write(text)
+                self.assertEqual(0.5, gateway.memory_ratio(groups))
+                with open(os.path.join(groups, limit), "w") as file:
+                    file.write("max\n")
+                self.assertIsNone(gateway.memory_ratio(groups))

@@ -1,16 +1,25 @@
 package kube
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
 
 // scrapeInterval is how often pods are scraped. It is the interval that Grafana assumes
 // for a data source without a configured one.
 const scrapeInterval = "15s"
 
-// MonitoringGroup is the API group of PodMonitorings. Their webhook runs on the nodes, so that a new
+// Monitoring is what evaluates alerts in a cluster, by its API group. Nothing does by default.
+type Monitoring string
+
+// PrometheusOperator is on clusters that others have made.
+const PrometheusOperator Monitoring = "monitoring.coreos.com"
+
+// ManagedPrometheus is Managed Service for Prometheus, with PodMonitorings and Rules. Their webhook runs on the nodes, so that a new
 // cluster, whose nodes run no pod yet, refuses them (GoogleCloudPlatform/ai-on-gke, issue 402): a
 // PodMonitoring comes after a Deployment that is available. No other webhook that GKE installs and
 // that an object of the program passes runs there.
-const MonitoringGroup = "monitoring.googleapis.com"
+const ManagedPrometheus Monitoring = "monitoring.googleapis.com"
 
 // PodMonitoring makes Managed Service for Prometheus scrape pods in its namespace. It
 // has the fields of Google's kind that the program writes.
@@ -28,7 +37,7 @@ type PodMonitoringSpec struct {
 // labels of its pod.
 func NewPodMonitoring(meta metav1.ObjectMeta, pods metav1.LabelSelector, port int32, labels ...string) *PodMonitoring {
 	monitoring := &PodMonitoring{
-		TypeMeta:   metav1.TypeMeta{APIVersion: MonitoringGroup + "/v1", Kind: "PodMonitoring"},
+		TypeMeta:   metav1.TypeMeta{APIVersion: string(ManagedPrometheus) + "/v1", Kind: "PodMonitoring"},
 		ObjectMeta: meta,
 		Spec:       PodMonitoringSpec{Selector: pods, Endpoints: []map[string]any{{"port": port, "interval": scrapeInterval}}},
 	}
@@ -40,4 +49,18 @@ func NewPodMonitoring(meta metav1.ObjectMeta, pods metav1.LabelSelector, port in
 		monitoring.Spec.TargetLabels = map[string]any{"fromPod": fromPod}
 	}
 	return monitoring
+}
+
+// Alerts returns alerts as an object of the cluster's monitoring. Groups are the text of a file with Prometheus'
+// alerting rules, which is what all kinds of rules contain.
+func Alerts(by Monitoring, meta metav1.ObjectMeta, groups string) *Custom[map[string]any] {
+	kinds := map[Monitoring]string{ManagedPrometheus: "Rules", PrometheusOperator: "PrometheusRule"}
+	alerts := &Custom[map[string]any]{
+		TypeMeta:   metav1.TypeMeta{APIVersion: string(by) + "/v1", Kind: kinds[by]},
+		ObjectMeta: meta,
+	}
+	if err := yaml.Unmarshal([]byte(groups), &alerts.Spec); err != nil {
+		panic(err) // it is a file of the program
+	}
+	return alerts
 }

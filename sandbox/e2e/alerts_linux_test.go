@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
+)
+
+// alerts is a Prometheus that does what Google's does: it scrapes the gateways of jobs, and evaluates the rules of
+// the namespace persia.
+type alerts struct{ address string }
+
+func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
+	t.Helper()
+	dir := t.TempDir()
+	output, err := exec.Command(filepath.Join(repository, "scripts", "prometheus.sh"), dir).CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	rest, err := r.s.Cluster().RESTConfig()
+	require.NoError(t, err)
+	client, err := dynamic.NewForConfig(rest)
+	require.NoError(t, err)
+	rules, err := client.Resource(schema.GroupVersionResource{Group: "monitoring.googleapis.com", Version: "v1", Resource: "rules"}).
+		Namespace("persia").Get(t.Context(), "persia", metav1.GetOptions{})
+	require.NoError(t, err)
+
+	write := func(name string, content any) string {
+		text, err := yaml.Marshal(content)
+		require.NoError(t, err)
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, text, 0o600))
+		return path
+	}
+	tls := object{}
+	for name, data := range map[string][]byte{"ca": rest.CAData, "cert": rest.CertData, "key": rest.KeyData} {
+		path := filepath.Join(dir, name+".pem")
+		require.NoError(t, os.WriteFile(path, data, 0o600))
+		tls[name+"_file"] = path
+	}
+	host := strings.TrimPrefix(rest.Host, "https://")
+	var scrapes []object
+	for _, job := range jobs {
+		scrapes = append(scrapes, object{
+			"job_name": job, "scheme": "https", "tls_config": tls,
+			"metrics_path":   fmt.Sprintf("/api/v1/namespaces/persia/services/%s-metrics-gateway-service:9091/proxy/metrics", job),
+			"static_configs": []object{{"targets": []string{host}, "labels": object{"persia_job": job}}},
+		})
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	a := alerts{listener.Addr().String()}
+	require.NoError(t, listener.Close())
+	prometheus := exec.CommandContext(t.Context(), filepath.Join(dir, "usr/bin/prometheus"),
+		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", a.address, "--log.level=error",
+		"--config.file", write("prometheus.yaml", object{
+			"global":     object{"scrape_interval": "15s"},
+			"rule_files": []string{write("rules.yaml", rules.Object["spec"])}, "scrape_configs": scrapes,
+		}))
+	prometheus.Stdout, prometheus.Stderr = t.Output(), t.Output()
+	require.NoError(t, prometheus.Start())
+	t.Cleanup(func() { _ = prometheus.Wait() }) // the end of the test's context kills it
+	return a
+}
+
+// await waits until exactly some alerts fire, each as NAME JOB REPLICA.
+func (a alerts) await(t *testing.T, want ...string) {
+	t.Helper()
+	var firing []string
+	assert.EventuallyWithT(t, func(c *assert.CollectT) {
+		answer, err := http.Get("http://" + a.address + "/api/v1/alerts")
+		require.NoError(c, err)
+		defer func() { _ = answer.Body.Close() }()
+		var found struct {
+			Data struct {
+				Alerts []struct {
+					Labels map[string]string
+					State  string
+				}
+			}
+		}
+		require.NoError(c, json.NewDecoder(answer.Body).Decode(&found))
+		firing = nil
+		for _, alert := range found.Data.Alerts {
+			if alert.State == "firing" {
+				firing = append(firing, strings.TrimSpace(strings.Join([]string{alert.Labels["alertname"], alert.Labels["persia_job"], alert.Labels["replica"]}, " ")))
+			}
+		}
+		assert.ElementsMatch(c, want, firing)
+	}, 3*time.Minute, time.Second)
+	report(t, "alerts: %v", firing)
+}
