@@ -84,8 +84,9 @@ stacks:
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
-nightly: toolchain ## Run the long tests, and whole stacks with Pulumi's Kubernetes provider, or only RUN, with SEED.
+nightly: toolchain ## Run the long tests, and stacks with the next Kubernetes and with Pulumi's own provider, or only RUN, with SEED.
 	@cd sandbox && { $(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
+		SANDBOX_KUBERNETES=next $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Queue)$$)' ./e2e && \
 		SANDBOX_KUBERNETES_PROVIDER=official $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Prod|Queue|Storage|Edits)$$)' \
 			-skip '^TestDev$$/^(comments|drift)$$' ./e2e; } 2>&1 | \
 		tee ../.sandbox/nightly.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)|^ +DONE' || \

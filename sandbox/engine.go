@@ -21,6 +21,7 @@ import (
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/kubeprovider"
 	"persia/sandbox/provider"
+	"persia/sandbox/toolchain"
 )
 
 // The versions of the program's SDKs, with which the providers identify themselves.
@@ -168,7 +169,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 		return "", err
 	}
 	addresses := fmt.Sprintf("gcp:%d", served)
-	if Official() {
+	if toolchain.Official() {
 		return addresses, nil
 	}
 	kube, err := provider.Serve(ctx, func() plugin.GrpcProvider { return kubeprovider.New(kubernetesVersion, s.bin()) })
@@ -187,7 +188,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli auto.Pul
 		return auto.Stack{}, err
 	}
 	path := []string{s.bin(), os.Getenv("PATH")}
-	if Official() {
+	if toolchain.Official() {
 		path = append(path, string(s.options.Tools))
 	}
 	workspace, err := auto.NewLocalWorkspace(ctx,

@@ -53,9 +53,6 @@ type Options struct {
 	Out io.Writer
 }
 
-// Official reports whether the engine starts the official Kubernetes provider of the toolchain.
-func Official() bool { return os.Getenv("SANDBOX_KUBERNETES_PROVIDER") == "official" }
-
 // Sandbox is the sandbox of one stack.
 type Sandbox struct {
 	folder

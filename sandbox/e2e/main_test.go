@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"persia/sandbox"
 	"persia/sandbox/toolchain"
 )
 
@@ -34,10 +33,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) (int, error) {
 	var err error
-	groups := []toolchain.Group{toolchain.OfStacks}
-	if sandbox.Official() {
-		groups = append(groups, toolchain.OfOfficial)
-	}
+	groups := append(toolchain.Chosen(), toolchain.OfStacks)
 	tools, err = toolchain.Build(context.Background(), modules, filepath.Join(repository, ".sandbox", "bin"), os.Stdout, groups...)
 	if err != nil {
 		return 0, err

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
-	"persia/sandbox"
+	"persia/sandbox/toolchain"
 )
 
 // allSources has a volume for every kind of source, with what can be created created. Two jobs share a volume,
@@ -232,7 +232,7 @@ func (s *stack) assertDestroyWaits() {
 		claim, err := s.CoreV1().PersistentVolumeClaims("persia").Get(s.t.Context(), "nfs-claim", metav1.GetOptions{})
 		return err == nil && claim.DeletionTimestamp != nil
 	}, "the claim waits for its pod")
-	if !sandbox.Official() { // which says so only at the end of its patience
+	if !toolchain.Official() { // which says so only at the end of its patience
 		s.printed.await(s.t, destroy, "waiting for finalizers: kubernetes.io/pvc-protection")
 	}
 	require.NoError(s.t, pods.Delete(s.t.Context(), "holder", *metav1.NewDeleteOptions(0)))

@@ -1,6 +1,7 @@
 package toolchain
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,32 @@ type Tools string
 
 // Path returns the path of a program, compiled or not.
 func (t Tools) Path(name string) string { return filepath.Join(string(t), name) }
+
+// ControlPlane returns the path of one of Kubernetes' own programs.
+func (t Tools) ControlPlane(name string) string {
+	if next() {
+		name += "-next"
+	}
+	return t.Path(name)
+}
+
+// Official reports whether the engine starts the official Kubernetes provider.
+func Official() bool { return os.Getenv("SANDBOX_KUBERNETES_PROVIDER") == "official" }
+
+// next reports whether control planes have the next minor version of Kubernetes.
+func next() bool { return os.Getenv("SANDBOX_KUBERNETES") == "next" }
+
+// Chosen returns the groups that the environment adds to those of every stack.
+func Chosen() []Group {
+	var groups []Group
+	if Official() {
+		groups = append(groups, OfOfficial)
+	}
+	if next() {
+		groups = append(groups, OfNextKubernetes)
+	}
+	return groups
+}
 
 // Group names a part of the sandbox that needs some of the programs.
 type Group string
@@ -32,6 +59,8 @@ const (
 	OfBuckets Group = "buckets"
 	// OfOfficial has Pulumi's own Kubernetes provider, which takes longer to compile than all others.
 	OfOfficial Group = "the official Kubernetes provider"
+	// OfNextKubernetes is the control plane of the next minor version.
+	OfNextKubernetes Group = "the next Kubernetes"
 	// OfBenchmarks has what a benchmark compares the program with.
 	OfBenchmarks Group = "benchmarks"
 )
@@ -112,6 +141,10 @@ var all = []tool{
 		[]variable{{"github.com/googlecloudplatform/gcsfuse/v3/common.gcsfuseVersion", "{semver}"}}},
 
 	{OfOfficial, "pulumi-resource-kubernetes", "kubernetes-provider", "github.com/pulumi/pulumi-kubernetes/provider/v4", "./", nil},
+
+	{OfNextKubernetes, "kube-apiserver-next", "kubernetes-next", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
+	{OfNextKubernetes, "kube-controller-manager-next", "kubernetes-next", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
+	{OfNextKubernetes, "kube-scheduler-next", "kubernetes-next", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
 
 	{OfBenchmarks, "kubectl", "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
 }

@@ -241,7 +241,7 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	if err := f.buildToolchain(ctx); err != nil {
 		return s, err
 	}
-	var more []toolchain.Group
+	more := toolchain.Chosen()
 	if s.InstallsJobSet() {
 		more = append(more, toolchain.OfJobSets)
 	}
@@ -250,9 +250,6 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	}
 	if s.HasRealNode() {
 		more = append(more, toolchain.OfPods, toolchain.OfNode)
-	}
-	if sandbox.Official() {
-		more = append(more, toolchain.OfOfficial)
 	}
 	return s, f.build(ctx, more...)
 }
