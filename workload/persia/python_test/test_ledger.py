@@ -110,8 +110,10 @@ class Ledgers(JobTest):
 
     def test_what_alerts_see(self):
         """The alerts are in alerts.yaml, and Prometheus tests them by these metrics."""
-        metrics = lambda: {name[11:]: value for name, value in self.job.metrics().items() if name.split("{")[0][11:] in (
-            "unsaved_seconds", "checkpoint_interval_seconds", "ended_attempts", "stuck", "failed")}
+        def metrics():
+            seen = ("unsaved_seconds", "checkpoint_interval_seconds", "ended_attempts", "stuck", "failed")
+            return {name[11:]: value for name, value in self.job.metrics().items() if name.split("{")[0][11:] in seen}
+
         self.live(0, 100, [1000, 2000], 500, "a replica is silent")
         silent = 'ended_attempts{replica="dataloader-0",cause="silent replica"}'
         self.assertEqual({"failed": 0, "stuck": 0, silent: 1}, metrics())
