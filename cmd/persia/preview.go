@@ -312,7 +312,7 @@ func previewAndPrint(stack string, diff bool, command []string, out, log io.Writ
 		_, err = io.WriteString(out, forTerminal(p, diff))
 	} else if why := cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages)); why != "" {
 		// Without an error of the engine, the command says why, here or in the log.
-		err = errors.New(wrapped(why, terminalWidth))
+		err = errors.New(wrapped(why, terminalWidth(os.Stderr)))
 	}
 	return ends(code, err)
 }

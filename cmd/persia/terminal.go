@@ -2,14 +2,22 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/fatih/color"
+	"golang.org/x/term"
 )
 
-// terminalWidth is how many characters a line has on most terminals.
-const terminalWidth = 80
+// terminalWidth returns how many characters a line has. It is as on most terminals if out is none, or a narrow one.
+func terminalWidth(out *os.File) int {
+	columns, _, err := term.GetSize(int(out.Fd()))
+	if err != nil || columns < 40 {
+		return 80
+	}
+	return columns
+}
 
 // The styles of a terminal. They do nothing in a file, or where the user has set NO_COLOR.
 var (
@@ -22,6 +30,7 @@ var (
 // forTerminal returns what a preview would change, and below it, next to the prompt, what a reader should not miss:
 // the tables, warnings, what happens to what runs, and the cost. With diff, it has each value that changes.
 func forTerminal(p *preview, diff bool) string {
+	width := terminalWidth(os.Stdout)
 	var text strings.Builder
 	var changes []string
 	for _, change := range p.changes {
@@ -43,10 +52,10 @@ func forTerminal(p *preview, diff bool) string {
 		fmt.Fprintf(&text, "\n%s\n\n%s\n", bold(needsTitle), p.needs)
 	}
 	for _, warning := range p.warnings {
-		fmt.Fprintf(&text, "\n%s\n", yellow(wrapped("warning: "+warning, terminalWidth)))
+		fmt.Fprintf(&text, "\n%s\n", yellow(wrapped("warning: "+warning, width)))
 	}
 	if p.effects != "" {
-		fmt.Fprintf(&text, "\n%s\n%s\n", bold(effectsTitle), red(wrapped(p.effects, terminalWidth)))
+		fmt.Fprintf(&text, "\n%s\n%s\n", bold(effectsTitle), red(wrapped(p.effects, width)))
 	}
 	fmt.Fprintf(&text, "\n%s\n", bold(headline(p, 0)))
 	return text.String()
