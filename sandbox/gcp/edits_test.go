@@ -220,7 +220,7 @@ func TestEditsOfTheStack(t *testing.T) {
 		{"cluster", "authorizedNetworks", []any{}, "update Cluster"},
 		{"cluster", "logging.components", []any{}, "update Cluster"},
 		{"cluster", "monitoring.components", []any{"SYSTEM_COMPONENTS"}, "update Cluster"},
-		{"cluster", "monitoring.managedPrometheus", false, "delete PodMonitoring, update Cluster"},
+		{"cluster", "monitoring.managedPrometheus", false, "delete PodMonitoring, delete Rules, update Cluster"},
 		{"cluster", "monitoring.components", []any{}, "update Cluster"},
 		{"cluster", "zones", []any{"us-central1-a", "us-central1-b"}, "update Cluster, update NodePool"},
 		{"cluster", "systemPool.machineType", "e2-standard-8", "update NodePool"},
