@@ -39,6 +39,9 @@ func (r *training) testInterrupted(t *testing.T) {
 		"nats": object{"size": 1},
 	})
 	jobs := []object{killed, deaf, fails}
+	for _, job := range jobs {
+		job["enableMetrics"] = true
+	}
 	if r.engine == config.EngineStatefulSet {
 		// The pods of the example's job make room. It keeps its NATS.
 		stopped := r.exampleJob(t)
@@ -60,8 +63,8 @@ func (r *training) testInterrupted(t *testing.T) {
 	if t.Failed() || !t.Run("a training that cannot succeed", r.testFails) {
 		return
 	}
-	// Each replica of the others has ended an attempt at most once.
-	alerts.await(t, "PersiaJobFailed fails", "PersiaReplicaEndsAttempts fails nn-worker-0")
+	// Each replica of the others has ended an attempt at most once. They wait for data.
+	alerts.await(t, []string{"PersiaNoProgress", "PersiaCheckpointOverdue"}, "PersiaJobFailed fails", "PersiaReplicaEndsAttempts fails nn-worker-0")
 	t.Run("NATS is replaced, and a job stopped", func(t *testing.T) {
 		change(killed, object{"nats": object{"resources": object{
 			"requests": object{"cpu": "50m", "memory": "416Mi"}, "limits": object{"memory": "416Mi"},
