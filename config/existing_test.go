@@ -70,6 +70,8 @@ func TestExistingClusterRefuses(t *testing.T) {
 			"persia:cluster.imageStreaming", []string{"anything of an existing cluster"}},
 		{"a disk", onExisting(edits{"persia:nodePools[2].disk": edits{"sizeGb": 200}}),
 			"persia:nodePools[2].disk", []string{"anything of an existing pool"}},
+		{"a resource without a domain", onExisting(edits{"persia:jobs[0].nnWorker.resources.limits.gpu": 1}),
+			"persia:jobs[0].nnWorker.resources.limits[gpu]", []string{"not a resource of any node", "as nvidia.com/gpu"}},
 		{"pods that do not fit", onExisting(edits{"persia:jobs[0].nnWorker.replicas": 3}),
 			"persia:nodePools[0].nodes", []string{"write 3"}},
 	}, "no system pool", "unknown system pool") // NATS runs there too

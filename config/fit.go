@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -29,8 +30,8 @@ func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolNa
 		s.checkRoom(p, at, who, r, pool)
 		s.checkArm(p, path.Child("nodePool"), poolName, who, pool.MachineType)
 	}
-	if ok && valid && s.Cluster.Existing == nil { // an existing pool may have more resources
-		checkResourceNames(p, at, who, r, pool)
+	if ok && valid {
+		s.checkResourceNames(p, at, who, r, pool)
 	}
 	return pool, ok
 }
@@ -46,11 +47,12 @@ func (s *Stack) checkArm(p *input.Problems, path *field.Path, value, who, machin
 var nodeResources = sets.New(corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, ResourceGPU)
 
 // checkResourceNames refuses resources that no node of the pool has: a pod that requests
-// one stays pending.
-func checkResourceNames(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
+// one stays pending, and of a JobSet there is no pod. Existing nodes may have devices and huge pages.
+func (s *Stack) checkResourceNames(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
 	for section, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
 		for name, q := range list {
-			if !nodeResources.Has(name) {
+			device := isExtended(name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
+			if !nodeResources.Has(name) && (s.Cluster.Existing == nil || !device) {
 				p.Invalid(path.Child(section).Key(string(name)), q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it, and request GPUs, and partitions of GPUs, as %s", pool.Name, who, ResourceGPU)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 // for a data source without a configured one.
 const scrapeInterval = "15s"
 
-// Monitoring is what evaluates alerts in a cluster, by its API group. Nothing does by default.
+// Monitoring is the API group of the service that evaluates alerts in a cluster, or "" for none.
 type Monitoring string
 
 // PrometheusOperator is on clusters that others have made.
@@ -51,8 +51,7 @@ func NewPodMonitoring(meta metav1.ObjectMeta, pods metav1.LabelSelector, port in
 	return monitoring
 }
 
-// Alerts returns alerts as an object of the cluster's monitoring. Groups are the text of a file with Prometheus'
-// alerting rules, which is what all kinds of rules contain.
+// Alerts returns an object with alerting rules. Groups is the text of one of Prometheus' rule files.
 func Alerts(by Monitoring, meta metav1.ObjectMeta, groups string) *Custom[map[string]any] {
 	kinds := map[Monitoring]string{ManagedPrometheus: "Rules", PrometheusOperator: "PrometheusRule"}
 	alerts := &Custom[map[string]any]{

@@ -61,7 +61,7 @@ func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
 	return err
 }
 
-// monitoring returns what the cluster is known to have for alerts. An existing cluster may lack Google's kinds.
+// monitoring returns the service that evaluates the stack's alerts. An existing cluster may lack Google's kinds.
 func monitoring(cluster config.Cluster) kube.Monitoring {
 	switch {
 	case cluster.Existing == nil && cluster.Monitoring.ManagedPrometheus:

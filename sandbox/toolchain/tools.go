@@ -27,7 +27,7 @@ func Official() bool { return os.Getenv("SANDBOX_KUBERNETES_PROVIDER") == "offic
 // next reports whether control planes have the next minor version of Kubernetes.
 func next() bool { return os.Getenv("SANDBOX_KUBERNETES") == "next" }
 
-// Chosen returns the groups that the environment adds to those of every stack.
+// Chosen returns the groups that SANDBOX_KUBERNETES and SANDBOX_KUBERNETES_PROVIDER ask for.
 func Chosen() []Group {
 	var groups []Group
 	if Official() {

@@ -24,7 +24,7 @@ type ClusterArgs struct {
 	Placement kube.Placement
 	// Clients are the only pods that can reach the servers, in the namespace of jobs.
 	Clients metav1.LabelSelector
-	// Monitoring is what collects metrics and evaluates alerts.
+	// Monitoring is the service that collects metrics and evaluates alerts.
 	Monitoring kube.Monitoring
 	// Needs are created before the NatsCluster and the PodMonitoring: the operator, its custom resource
 	// definitions, and the namespace of the clients.

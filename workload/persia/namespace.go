@@ -16,7 +16,7 @@ type NamespaceArgs struct {
 	// HostPaths says that jobs mount directories of their nodes, which no Pod
 	// Security Standard but the privileged allows.
 	HostPaths bool
-	// Monitoring is what collects metrics and evaluates alerts.
+	// Monitoring is the service that collects metrics and evaluates alerts.
 	Monitoring kube.Monitoring
 	// MonitoringNeeds are created before the PodMonitoring and the alerts: a Deployment. They
 	// go through a webhook that GKE runs on the nodes, and that may not serve yet when a

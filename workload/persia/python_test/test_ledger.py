@@ -8,7 +8,7 @@ from ledger import ACTIVITIES, AGAIN, COMMAND, LOST, REPLACED, SAVING, SILENT, S
 # How often replicas report, and the keeper works; and how long writing a checkpoint takes.
 BEAT, WORK, WRITE = 5, 20, 30
 
-# How the test ends an attempt, and what the ledger has to call that.
+# The ways in which the test ends an attempt, and the causes under which the ledger counts them.
 ENDS = {
     "a command fails": COMMAND, "a replica is silent": SILENT, "a pod leaves": REPLACED, "progress ends": STUCK,
     "the coordinator restarts": LOST, "the coordinator's node is lost": REPLACED, "the coordinator's pod leaves": REPLACED,
