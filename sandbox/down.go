@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
+	"strconv"
 	"strings"
-
-	"github.com/pulumi/pulumi/sdk/v3/go/auto/optdestroy"
 
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/google"
@@ -88,25 +86,11 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 		if err := engine.checkUnprotected(ctx); err != nil {
 			return err
 		}
-		_, err := engine.stack.Destroy(ctx, optdestroy.Parallel(parallel),
-			optdestroy.ProgressStreams(withoutAdvice{s.options.Out}), optdestroy.ErrorProgressStreams(s.options.Out))
-		if err != nil {
+		if err := engine.pulumi(ctx, nil, s.options.Out, "destroy", "--yes", "--skip-preview", "--remove", "--parallel", strconv.Itoa(parallel)); err != nil {
 			return err
 		}
 		return showKept(s.options.Out, s.storage())
 	})
-}
-
-// withoutAdvice writes progress without the CLI's advice to remove the stack's own files: down does.
-type withoutAdvice struct{ io.Writer }
-
-var advice = regexp.MustCompile("\n(The resources in the stack have been deleted|If you want to remove the stack completely).*")
-
-func (w withoutAdvice) Write(text []byte) (int, error) {
-	if _, err := w.Writer.Write(advice.ReplaceAll(text, nil)); err != nil {
-		return 0, err
-	}
-	return len(text), nil
 }
 
 // forgetKubernetes removes the Kubernetes provider and all resources that depend on it from the

@@ -133,7 +133,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// onTerminal is the Pulumi CLI with an up that shows on a terminal what is at work and what it waits for.
+// onTerminal is the Pulumi CLI with updates that show on a terminal what is at work and what it waits for.
 type onTerminal struct {
 	auto.PulumiCommand
 	path     string
@@ -141,16 +141,16 @@ type onTerminal struct {
 }
 
 func (c onTerminal) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string, args ...string) (string, string, int, error) {
-	if args[0] != "up" {
+	if args[0] != "up" && args[0] != "destroy" {
 		return c.PulumiCommand.Run(ctx, dir, stdin, out, errs, env, args...)
 	}
-	up := exec.CommandContext(ctx, c.path, args...)
+	update := exec.CommandContext(ctx, c.path, args...)
 	// Of other terminals, the CLI asks the color of the background, and waits five seconds for an answer.
-	up.Dir, up.Env = dir, slices.Concat(os.Environ(), env, []string{"TERM=screen-256color"})
-	up.Stdin, up.Stdout, up.Stderr = os.Stdin, c.terminal, c.terminal
-	up.Cancel = func() error { return up.Process.Signal(os.Interrupt) }
-	err := up.Run()
-	return "", "", up.ProcessState.ExitCode(), err
+	update.Dir, update.Env = dir, slices.Concat(os.Environ(), env, []string{"TERM=screen-256color"})
+	update.Stdin, update.Stdout, update.Stderr = os.Stdin, c.terminal, c.terminal
+	update.Cancel = func() error { return update.Process.Signal(os.Interrupt) }
+	err := update.Run()
+	return "", "", update.ProcessState.ExitCode(), err
 }
 
 // restConfig returns the control plane's client configuration, or nil if it does not run.

@@ -55,7 +55,7 @@ func (e *engine) pulumi(ctx context.Context, stdin io.Reader, stdout io.Writer, 
 	for name, value := range workspace.GetEnvVars() {
 		env = append(env, name+"="+value)
 	}
-	_, said, _, err := e.cli.Run(ctx, workspace.WorkDir(), stdin, []io.Writer{stdout}, nil, env, append(args, "--stack", e.sandbox.options.Stack, "--color", "never")...)
+	_, said, _, err := e.cli.Run(ctx, workspace.WorkDir(), stdin, []io.Writer{stdout}, nil, env, append(args, "--stack", e.sandbox.options.Stack)...)
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, said)
 	}
