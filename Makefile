@@ -84,7 +84,7 @@ stacks:
 		tee ../.sandbox/e2e.log | grep --line-buffered -E '^(--- |FAIL|ok|panic)' || \
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
-nightly: toolchain ## Run the long tests, and stacks with the next Kubernetes and with Pulumi's own provider, or only RUN, with SEED.
+nightly: toolchain ## Run the long tests, or only RUN, with SEED, and stacks on the next Kubernetes.
 	@cd sandbox && { $(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
 		SANDBOX_KUBERNETES=next $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Queue)$$)' ./e2e && \
 		SANDBOX_KUBERNETES_PROVIDER=official $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Prod|Queue|Storage|Edits)$$)' \
