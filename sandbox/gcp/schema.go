@@ -4,9 +4,11 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
+	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/validation"
 )
 
 //go:embed schema.json
@@ -25,6 +27,15 @@ type field struct {
 	MaxItems       int              `json:"maxItems"`
 	ConfigMode     string           `json:"configMode"`
 	Restriction    restriction      `json:"restriction"`
+}
+
+// restriction limits the values of a field.
+type restriction struct {
+	OneOf         []string `json:"oneOf"`
+	ConflictsWith []string `json:"conflictsWith"`
+	ExactlyOneOf  []string `json:"exactlyOneOf"`
+	AtLeast       *int     `json:"atLeast"`
+	Matches       string   `json:"matches"`
 }
 
 var valueTypes = map[string]schema.ValueType{
@@ -53,12 +64,12 @@ func readSchema() (map[string]*schema.Resource, error) {
 func (f field) below() fields {
 	converted := fields{}
 	for name, field := range f.Fields {
-		converted[name] = field.schema(name)
+		converted[name] = field.schema()
 	}
 	return converted
 }
 
-func (f field) schema(name string) *schema.Schema {
+func (f field) schema() *schema.Schema {
 	converted := &schema.Schema{
 		Type: valueTypes[f.Type], Optional: f.Optional, Computed: f.Computed, Required: f.Required,
 		ForceNew: f.ForceNew, MaxItems: f.MaxItems, Default: f.Default,
@@ -73,7 +84,7 @@ func (f field) schema(name string) *schema.Schema {
 	if f.DiffSuppressed {
 		converted.DiffSuppressFunc = sameLink
 	}
-	valid := f.Restriction.validation(name)
+	valid := f.Restriction.validation()
 	switch {
 	case f.Fields != nil:
 		converted.Elem = &schema.Resource{Schema: f.below()}
@@ -84,4 +95,17 @@ func (f field) schema(name string) *schema.Schema {
 		converted.ValidateFunc = valid
 	}
 	return converted
+}
+
+// validation returns the validation of a single value, or nil.
+func (r restriction) validation() schema.SchemaValidateFunc {
+	switch {
+	case r.OneOf != nil:
+		return validation.StringInSlice(r.OneOf, false)
+	case r.AtLeast != nil:
+		return validation.IntAtLeast(*r.AtLeast)
+	case r.Matches != "":
+		return validation.StringMatch(regexp.MustCompile(r.Matches), "it does not match "+r.Matches)
+	}
+	return nil
 }

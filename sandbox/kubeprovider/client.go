@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -33,9 +32,6 @@ const (
 type client struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
-
-	mu    sync.Mutex
-	kinds map[schema.GroupVersionKind]metav1.APIResource
 }
 
 func newClient(config *rest.Config) (*client, error) {
@@ -45,20 +41,15 @@ func newClient(config *rest.Config) (*client, error) {
 		return nil, err
 	}
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
-	return &client{dynamic: dynamicClient, discovery: discoveryClient, kinds: map[schema.GroupVersionKind]metav1.APIResource{}}, err
+	return &client{dynamicClient, discoveryClient}, err
 }
 
 // errNoKind is the error of a kind that the API server does not have. It counts as deleted, with all of
 // its objects.
 var errNoKind = errors.New("the API server has no such kind")
 
-// kind finds the resource of a kind. It asks the API server, unless it has found it before.
+// kind asks the API server for the resource of a kind.
 func (c *client) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if found, ok := c.kinds[gvk]; ok {
-		return found, nil
-	}
 	list, err := c.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return metav1.APIResource{}, fmt.Errorf("%s: %w", gvk, errNoKind)
@@ -67,12 +58,9 @@ func (c *client) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 		return metav1.APIResource{}, fmt.Errorf("listing what the API server offers in %s: %w", gvk.GroupVersion(), err)
 	}
 	for _, found := range list.APIResources {
-		if !strings.Contains(found.Name, "/") { // a subresource
-			c.kinds[gvk.GroupVersion().WithKind(found.Kind)] = found
+		if found.Kind == gvk.Kind && !strings.Contains(found.Name, "/") { // not a subresource
+			return found, nil
 		}
-	}
-	if found, ok := c.kinds[gvk]; ok {
-		return found, nil
 	}
 	return metav1.APIResource{}, fmt.Errorf("%s: %w", gvk, errNoKind)
 }

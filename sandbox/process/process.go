@@ -1,25 +1,23 @@
 package process
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
+
+	"github.com/prometheus/procfs"
 )
 
 // Process is one process of this machine. PID and Start together name it for good.
 type Process struct {
 	PID int
-	// Start is when the process started, in the system's own notation.
-	Start string
+	// Start is when the process started, in clock ticks since the boot.
+	Start uint64
 	// Command is the command line, its arguments joined by single spaces.
 	Command string
 }
@@ -34,52 +32,32 @@ func (p Process) Running() bool {
 // Find returns the running process with the id pid. The error is
 // [fs.ErrNotExist] if there is none.
 func Find(pid int) (Process, error) {
-	dir := "/proc/" + strconv.Itoa(pid)
-	stat, err := os.ReadFile(dir + "/stat")
-	if err != nil {
-		// There is none, or it ended between open and read (ESRCH).
+	var stat procfs.ProcStat
+	var command []string
+	proc, err := procfs.NewProc(pid)
+	if err == nil {
+		stat, err = proc.Stat()
+	}
+	if err == nil {
+		command, err = proc.CmdLine()
+	}
+	if err != nil || stat.State == "Z" || stat.State == "X" {
+		// There is none, or it has ended, maybe between two reads.
 		return Process{}, fmt.Errorf("process %d: %w", pid, fs.ErrNotExist)
 	}
-	// The second field, the name in parentheses, may itself contain spaces and
-	// parentheses; the third, the state, follows the last one.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	if len(fields) < 20 {
-		return Process{}, fmt.Errorf("process %d: unexpected %s/stat: %q", pid, dir, stat)
-	}
-	if state := fields[0]; state == "Z" || state == "X" {
-		return Process{}, fmt.Errorf("process %d has ended: %w", pid, fs.ErrNotExist)
-	}
-	command, err := os.ReadFile(dir + "/cmdline")
-	if err != nil {
-		return Process{}, fmt.Errorf("process %d: %w", pid, fs.ErrNotExist)
-	}
-	return Process{
-		PID:     pid,
-		Start:   bootID() + "/" + fields[19],
-		Command: strings.ReplaceAll(strings.TrimRight(string(command), "\x00"), "\x00", " "),
-	}, nil
+	return Process{pid, stat.Starttime, strings.Join(command, " ")}, nil
 }
-
-// bootID tells apart the start times of two boots, which count from the boot.
-var bootID = sync.OnceValue(func() string {
-	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	return strings.TrimSpace(string(id))
-})
 
 // Matching returns the running processes that match. A process may end meanwhile, and other users'
 // processes may be hidden.
 func Matching(match func(Process) bool) ([]Process, error) {
-	entries, err := os.ReadDir("/proc")
+	all, err := procfs.AllProcs()
 	if err != nil {
 		return nil, fmt.Errorf("list processes: %w", err)
 	}
 	var matching []Process
-	for _, entry := range entries {
-		pid, err := strconv.Atoi(entry.Name())
-		if err != nil {
-			continue
-		}
-		if p, err := Find(pid); err == nil && match(p) {
+	for _, proc := range all {
+		if p, err := Find(proc.PID); err == nil && match(p) {
 			matching = append(matching, p)
 		}
 	}
