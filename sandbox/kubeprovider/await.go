@@ -13,6 +13,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -100,11 +101,14 @@ func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, 
 		}
 		last = live
 		waitsFor, err := ready(ctx, c, live)
-		if err == nil && waitsFor != "" && waitsFor != message {
+		if err != nil || waitsFor == "" {
+			return true, err
+		}
+		if waitsFor += unscheduled(ctx, c, live); waitsFor != message {
 			message = waitsFor
 			p.Log.Status(ctx, urn, message)
 		}
-		return waitsFor == "", err
+		return false, nil
 	})
 	if message != "" {
 		p.Log.Status(ctx, urn, "")
@@ -117,6 +121,27 @@ func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, 
 	default:
 		return last, fmt.Errorf("%s is not ready: %w; last seen: %s", describe(obj), err, message)
 	}
+}
+
+// unscheduled says why one of a workload's pods has no node, or nothing.
+func unscheduled(ctx context.Context, c *client, workload *unstructured.Unstructured) string {
+	selector, found, _ := unstructured.NestedStringMap(workload.Object, "spec", "selector", "matchLabels")
+	if !found {
+		return ""
+	}
+	pods, err := c.dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(workload.GetNamespace()).
+		List(ctx, metav1.ListOptions{LabelSelector: labels.FormatLabels(selector), FieldSelector: "spec.nodeName="})
+	if err != nil {
+		return "" // The next look asks again.
+	}
+	for _, pod := range pods.Items {
+		for _, condition := range conditionsOf(&pod) {
+			if condition["type"] == string(corev1.PodScheduled) && condition["status"] == "False" {
+				return fmt.Sprintf("; %s: %v", pod.GetName(), condition["message"])
+			}
+		}
+	}
+	return ""
 }
 
 // awaitGone waits until obj is gone, or another object has its name.

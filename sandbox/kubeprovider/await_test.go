@@ -60,6 +60,24 @@ func TestReadiness(t *testing.T) {
 	assert.Equal(t, 10*time.Minute, timeoutOf(objectIn(t, `{apiVersion: example.com/v1, kind: Thing}`)))
 }
 
+// TestUnscheduled: a workload waits for its pod without a node, whose condition says why.
+func TestUnscheduled(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		assert.Equal(t, "/api/v1/namespaces/persia/pods app=a spec.nodeName=",
+			r.URL.Path+" "+r.URL.Query().Get("labelSelector")+" "+r.URL.Query().Get("fieldSelector"))
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(objectIn(t, `{apiVersion: v1, kind: PodList, items: [
+  {apiVersion: v1, kind: Pod, metadata: {name: new}},
+  {apiVersion: v1, kind: Pod, metadata: {name: a-0}, status: {conditions: [{type: PodScheduled, status: "False", message: 0/2 nodes are available}]}}]}`))
+	}))
+	defer server.Close()
+	c, err := newClient(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	assert.Equal(t, "; a-0: 0/2 nodes are available",
+		unscheduled(t.Context(), c, objectIn(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: persia}, spec: {selector: {matchLabels: {app: a}}}}`)))
+	assert.Empty(t, unscheduled(t.Context(), c, objectIn(t, `{apiVersion: batch/v1, kind: Job}`)))
+}
+
 func TestWaitFor(t *testing.T) {
 	object := objectIn(t, `
 metadata: {generation: 2}
