@@ -92,7 +92,7 @@ func (p *Provider) apply(ctx context.Context, planned plan, preview bool) (resou
 }
 
 // detailedDiff names the properties that differ between state and plan. The SDK decides whether the
-// resource changes, and whether the change replaces it.
+// resource changes, and whether the change replaces it. All properties are then marked, whichever is why.
 func (p *Provider) detailedDiff(planned plan, hasName bool) (plugin.DiffResponse, error) {
 	if planned.diff.HasNoChanges() {
 		return plugin.DiffResult{Changes: plugin.DiffNone}, nil
@@ -105,51 +105,16 @@ func (p *Provider) detailedDiff(planned plan, hasName bool) (plugin.DiffResponse
 	if err != nil {
 		return plugin.DiffResponse{}, err
 	}
-	result := plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: map[string]plugin.PropertyDiff{}}
-	replaced := map[string]bool{}
-	for path, change := range plugin.NewDetailedDiffFromObjectDiff(before.Diff(future), false) {
-		parsed, err := resource.ParsePropertyPath(path)
-		if err != nil {
-			return plugin.DiffResponse{}, fmt.Errorf("path %q of a change: %w", path, err)
-		}
-		if requiresNew(planned.fields, planned.diff, parsed) {
-			change.Kind = change.Kind.AsReplace()
-			replaced[parsed[0].(string)] = true
-		}
-		result.DetailedDiff[path] = change
-	}
+	paths := plugin.NewDetailedDiffFromObjectDiff(before.Diff(future), false)
 	if !planned.diff.RequiresNew() {
-		return result, nil
+		return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths}, nil
 	}
-	// The element of a set is at another key than its place in the list.
-	if len(replaced) == 0 {
-		for path, change := range result.DetailedDiff {
-			change.Kind = change.Kind.AsReplace()
-			result.DetailedDiff[path] = change
-		}
-		replaced["__meta"] = true
-	}
-	for key := range replaced {
-		result.ReplaceKeys = append(result.ReplaceKeys, resource.PropertyKey(key))
+	for path, change := range paths {
+		paths[path] = change.ToReplace()
 	}
 	// Two resources cannot share the name that the program gives. An entry of a
 	// policy has none.
-	result.DeleteBeforeReplace = hasName
-	return result, nil
-}
-
-// requiresNew reports whether the SDK replaces the resource for a change at a path
-// or around it.
-func requiresNew(in fields, diff shim.InstanceDiff, path resource.PropertyPath) bool {
-	for length := 1; length <= len(path); length++ {
-		key := attribute(in, path[:length])
-		for _, suffix := range []string{"", ".#", ".%"} {
-			if change := diff.Attribute(key + suffix); change != nil && change.RequiresNew {
-				return true
-			}
-		}
-	}
-	return false
+	return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths, DeleteBeforeReplace: hasName}, nil
 }
 
 // attribute returns the key that the SDK has a property at. Elements of sets are not found.

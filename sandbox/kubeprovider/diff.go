@@ -48,11 +48,8 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 	if err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
-	replaced := []string{"metadata.name", "metadata.namespace", "kind"}
-	if groupKind(before).Group != groupKind(after).Group {
-		replaced = append(replaced, "apiVersion")
-	}
-	replaced = append(replaced, replaceOn[groupKind(after)]...)
+	kind := schema.FromAPIVersionAndKind(after["apiVersion"].StringValue(), after["kind"].StringValue()).GroupKind()
+	replaced := append([]string{"metadata.name", "metadata.namespace"}, replaceOn[kind]...)
 	paths, err := changes(before, after, req.IgnoreChanges, replaced)
 	if err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
@@ -61,12 +58,10 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 		return plugin.DiffResponse{Changes: plugin.DiffNone}, nil
 	}
 	resp := plugin.DiffResponse{Changes: plugin.DiffSome, DetailedDiff: paths}
-	for _, diff := range paths {
-		// An object with another name is another object: both can exist at once.
-		if diff.Kind.IsReplace() && sameName(before, after) {
-			resp.DeleteBeforeReplace = true
-		}
-	}
+	// An object with another name is another object: both can exist at once.
+	_, renamed := paths["metadata.name"]
+	_, moved := paths["metadata.namespace"]
+	resp.DeleteBeforeReplace = resp.Replace() && !renamed && !moved
 	return resp, nil
 }
 
@@ -123,27 +118,6 @@ func changes(before, after resource.PropertyMap, ignored, replaced []string) (ma
 		paths[path] = diff
 	}
 	return paths, nil
-}
-
-func groupKind(inputs resource.PropertyMap) schema.GroupKind {
-	text := func(key resource.PropertyKey) string {
-		if inputs[key].IsString() {
-			return inputs[key].StringValue()
-		}
-		return ""
-	}
-	// An apiVersion that does not parse has no group, and the API server says so.
-	return schema.FromAPIVersionAndKind(text("apiVersion"), text("kind")).GroupKind()
-}
-
-func sameName(a, b resource.PropertyMap) bool {
-	name := func(inputs resource.PropertyMap, key resource.PropertyKey) resource.PropertyValue {
-		if metadata := inputs["metadata"]; metadata.IsObject() {
-			return metadata.ObjectValue()[key]
-		}
-		return resource.PropertyValue{}
-	}
-	return name(a, "name").DeepEquals(name(b, "name")) && name(a, "namespace").DeepEquals(name(b, "namespace"))
 }
 
 // within says whether a property path is parent or below it.

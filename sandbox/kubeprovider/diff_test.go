@@ -69,12 +69,6 @@ func TestDiff(t *testing.T) {
 			after:  `{apiVersion: v1, kind: ConfigMap, metadata: {name: b, namespace: persia}, data: {k: v}}`,
 			want:   kinds{"metadata.name": plugin.DiffUpdateReplace},
 		},
-		"another group": {
-			before:      `{apiVersion: nats.io/v1, kind: NatsCluster, metadata: {name: a}}`,
-			after:       `{apiVersion: jetstream.nats.io/v1, kind: NatsCluster, metadata: {name: a}}`,
-			want:        kinds{"apiVersion": plugin.DiffUpdateReplace},
-			deleteFirst: true,
-		},
 		"data of a Secret": {
 			before: secret, live: `{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {k: dg==}}`,
 			after: `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: w}}`,

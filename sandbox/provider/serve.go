@@ -68,24 +68,15 @@ func (c connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Co
 func (c connections) HandleRPC(context.Context, stats.RPCStats) {}
 
 // perConnectionService describes the provider service with every method
-// answered by the provider of the connection that the call came in on.
+// answered by the provider of the connection that the call came in on. No provider has streams.
 func perConnectionService() grpc.ServiceDesc {
-	serviceOf := func(ctx context.Context) any {
-		return ctx.Value(connectionKey{}).(connection).service
-	}
 	service := pulumirpc.ResourceProvider_ServiceDesc
 	service.Methods = slices.Clone(service.Methods)
 	for i, method := range service.Methods {
 		service.Methods[i].Handler = func(
 			_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
 		) (any, error) {
-			return method.Handler(serviceOf(ctx), ctx, decode, interceptor)
-		}
-	}
-	service.Streams = slices.Clone(service.Streams)
-	for i, stream := range service.Streams {
-		service.Streams[i].Handler = func(_ any, s grpc.ServerStream) error {
-			return stream.Handler(serviceOf(s.Context()), s)
+			return method.Handler(ctx.Value(connectionKey{}).(connection).service, ctx, decode, interceptor)
 		}
 	}
 	return service

@@ -80,9 +80,6 @@ func (r *request) set(condition string, status metav1.ConditionStatus, reason, m
 // listRequests returns the requests of GKE's class, the oldest first.
 func (a *autoscaler) listRequests(ctx context.Context) ([]*request, error) {
 	list, err := a.requests.Resource(requestKind).List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, nil // the cluster is older than the kind
-	}
 	if err != nil {
 		return nil, err
 	}
