@@ -26,7 +26,7 @@ gateway=$!
 waiter=$!
 wait "$waiter"
 status=$?
-sleep "${PERSIA_LAST_SCRAPE_SECONDS:-30}" &
+sleep "${PERSIA_LAST_SCRAPE_SECONDS:-45}" &
 waiter=$!
 wait "$waiter"
 kill "$gateway" 2>/dev/null
