@@ -38,7 +38,7 @@ type Team struct {
 	// Name is the name of the team and its queue.
 	Name string `json:"name" form:"label"`
 	// Nodes is the number of nodes that belong to the team, by node pool. Default: an equal share
-	// of every pool.
+	// of the pools that no team names.
 	Nodes map[string]int `json:"nodes,omitempty"`
 }
 
