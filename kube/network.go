@@ -41,8 +41,7 @@ func DNS() []networkingv1.NetworkPolicyPort {
 }
 
 func policyPort(protocol corev1.Protocol, number int32) networkingv1.NetworkPolicyPort {
-	to := intstr.FromInt32(number)
-	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: &to}
+	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }
 
 // ServicePort returns a port of a Service whose pods listen on the same number. It sets

@@ -150,7 +150,6 @@ func (o operator) policies() []*networkingv1.NetworkPolicy {
 // deployment runs one replica, and stops the old one before it starts a new one,
 // because two operators would act on the same objects.
 func (o operator) deployment() *appsv1.Deployment {
-	replicas := int32(1)
 	o.container.Name = o.name
 	pod := corev1.PodSpec{
 		ServiceAccountName: o.name,
@@ -162,7 +161,7 @@ func (o operator) deployment() *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: o.meta(o.namespace),
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
+			Replicas: new(int32(1)),
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
 			Selector: o.selector(),
 			Template: corev1.PodTemplateSpec{

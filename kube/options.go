@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	policyv1 "k8s.io/api/policy/v1"
 )
 
 // After makes a resource depend on needs: it is created after them and deleted before
@@ -17,14 +16,6 @@ func After(needs []pulumi.CustomResource) pulumi.ResourceOption {
 		resources[i] = need
 	}
 	return pulumi.DependsOn(resources)
-}
-
-// EvictUnhealthy allows the eviction of pods that are not ready, regardless of the
-// disruption budget. Otherwise, a pod that crashes forever would prevent its node from
-// being drained.
-func EvictUnhealthy() *policyv1.UnhealthyPodEvictionPolicyType {
-	always := policyv1.AlwaysAllow
-	return &always
 }
 
 // workloadTimeout limits how long the pods of a workload may take to become ready.

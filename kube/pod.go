@@ -46,16 +46,15 @@ func (p Placement) Apply(pod *corev1.PodSpec) {
 // Restrict runs every container of a pod as an unprivileged user, as Kubernetes'
 // restricted Pod Security Standard requires, and with a read-only root file system.
 func Restrict(pod *corev1.PodSpec, user int64) {
-	yes, no := true, false
 	pod.SecurityContext = &corev1.PodSecurityContext{
-		RunAsNonRoot:   &yes,
+		RunAsNonRoot:   new(true),
 		RunAsUser:      &user,
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
 	for i := range pod.Containers {
 		pod.Containers[i].SecurityContext = &corev1.SecurityContext{
-			AllowPrivilegeEscalation: &no,
-			ReadOnlyRootFilesystem:   &yes,
+			AllowPrivilegeEscalation: new(false),
+			ReadOnlyRootFilesystem:   new(true),
 			Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"persia/config"
 	"persia/infra/before"
+	"persia/infra/gke"
 	"persia/infra/storage"
 	"persia/kube"
 	"persia/workload/nats"
@@ -47,42 +48,33 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 }
 
 func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {
-	return persia.JobArgs{
-		Job:           job,
-		Images:        cfg.Images,
-		OperatorImage: cfg.Operator.Image,
-		Broker:        broker,
-		Claims:        claimsOf(cfg),
-		PodAnnotations: func(role config.Kind) map[string]string {
-			annotations := map[string]string{}
-			if sidecar, ok := job.GCSFuseSidecar(role); ok {
-				maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
-			}
-			if role.Name == config.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
-				maps.Copy(annotations, queue.ProvisionedPods(job.Name))
-			}
-			return annotations
-		},
-		Placement: func(nodePool string) kube.Placement {
-			return placement(cfg, nodePool)
-		},
+	args := persia.JobArgs{
+		Job:             job,
+		Images:          cfg.Images,
+		OperatorImage:   cfg.Operator.Image,
+		Broker:          broker,
+		Claims:          map[string]string{},
+		PodAnnotations:  map[string]map[string]string{},
+		Placements:      map[string]kube.Placement{},
 		SystemPlacement: placement(cfg, cfg.SystemPoolName()),
 		QueueLabels:     queueLabels(job),
 		Needs:           needs,
 	}
-}
-
-// claimsOf finds the claims of volumes that are mounted.
-func claimsOf(cfg *config.Stack) func([]config.Mount) []persia.Claim {
-	return func(mounts []config.Mount) []persia.Claim {
-		var claims []persia.Claim
-		for _, mount := range mounts {
-			for _, volume := range cfg.Storage {
-				if volume.Name == mount.Volume {
-					claims = append(claims, persia.Claim{Name: volume.Claim, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly})
-				}
-			}
-		}
-		return claims
+	for _, volume := range cfg.Storage {
+		args.Claims[volume.Name] = volume.Claim
 	}
+	for _, pool := range cfg.Pools() {
+		args.Placements[pool.Name] = gke.PlacementOn(pool)
+	}
+	for _, role := range job.Roles() {
+		annotations := map[string]string{}
+		if sidecar, ok := job.GCSFuseSidecar(role.Kind); ok {
+			maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
+		}
+		if role.Name == config.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
+			maps.Copy(annotations, queue.ProvisionedPods(job.Name))
+		}
+		args.PodAnnotations[role.Name] = annotations
+	}
+	return args
 }

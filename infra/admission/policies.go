@@ -81,17 +81,15 @@ func podRule() admissionv1.NamedRuleWithOperations {
 }
 
 func resourceRule(resources []string, operations ...admissionv1.OperationType) admissionv1.NamedRuleWithOperations {
-	namespaced := admissionv1.NamespacedScope
 	return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: operations,
-		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: resources, Scope: &namespaced},
+		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: resources, Scope: new(admissionv1.NamespacedScope)},
 	}}
 }
 
 // policy returns a policy. If the API server cannot evaluate it, it refuses the requests that
 // match.
 func policy(name string, namespaces []string, rule admissionv1.NamedRuleWithOperations, condition string, validations []admissionv1.Validation) *admissionv1.ValidatingAdmissionPolicy {
-	fail, equivalent := admissionv1.Fail, admissionv1.Equivalent
 	forbidden := metav1.StatusReasonForbidden
 	for i := range validations {
 		validations[i].Reason = &forbidden
@@ -99,9 +97,9 @@ func policy(name string, namespaces []string, rule admissionv1.NamedRuleWithOper
 	return &admissionv1.ValidatingAdmissionPolicy{
 		ObjectMeta: kube.Meta("", name, kube.Labels("admission", name)),
 		Spec: admissionv1.ValidatingAdmissionPolicySpec{
-			FailurePolicy: &fail,
+			FailurePolicy: new(admissionv1.Fail),
 			MatchConstraints: &admissionv1.MatchResources{
-				MatchPolicy:       &equivalent,
+				MatchPolicy:       new(admissionv1.Equivalent),
 				NamespaceSelector: inNamespaces(namespaces),
 				ResourceRules:     []admissionv1.NamedRuleWithOperations{rule},
 			},

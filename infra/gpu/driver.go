@@ -34,8 +34,7 @@ func installer(driver config.NVIDIADriver) *appsv1.DaemonSet {
 	pod.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	pod.Containers = []corev1.Container{{Name: "pause", Image: config.ImagePause.Reference()}}
 	// Whoever takes over a privileged pod gets no token of kube-system with it.
-	noToken := false
-	pod.AutomountServiceAccountToken = &noToken
+	pod.AutomountServiceAccountToken = new(false)
 	return &appsv1.DaemonSet{
 		// GKE refuses the priority class system-node-critical elsewhere.
 		ObjectMeta: kube.Meta(metav1.NamespaceSystem, installerName, labels),
@@ -73,12 +72,11 @@ func unmanagedGPUNodes() *corev1.Affinity {
 
 // ubuntuInstaller loads the driver that is on the disk of GKE's Ubuntu image.
 func ubuntuInstaller(version string) corev1.PodSpec {
-	privileged := true
 	install := corev1.Container{
 		Name:            installerName,
 		Image:           config.ImageUbuntuInstaller.Reference(),
 		Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.DriverInstaller)},
-		SecurityContext: &corev1.SecurityContext{Privileged: &privileged},
+		SecurityContext: &corev1.SecurityContext{Privileged: new(true)},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "dev", MountPath: "/dev"},
 			{Name: "boot", MountPath: "/boot"},

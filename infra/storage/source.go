@@ -57,9 +57,8 @@ func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
 // hostPath returns a directory of the node that a pod happens to run on: it is one volume
 // only for a stack of one node.
 func hostPath(s *config.HostPath) backend {
-	create := corev1.HostPathDirectoryOrCreate
 	return backend{spec: corev1.PersistentVolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: &create},
+		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: new(corev1.HostPathDirectoryOrCreate)},
 	}}
 }
 

@@ -101,7 +101,6 @@ var ReplacedBy = []string{
 // It is also what waits for the servers, so that nothing else has to: Kubernetes writes into its
 // status how many pods of the version are ready.
 func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
-	stay := intstr.FromInt(nats.Size - 1)
 	object := meta(nats)
 	object.Annotations = map[string]string{"pulumi.com/waitFor": fmt.Sprintf("jsonpath={.status.currentHealthy}=%d", nats.Size)}
 	pods := serverLabels(nats)
@@ -109,8 +108,9 @@ func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: object,
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable:               &stay,
-			UnhealthyPodEvictionPolicy: kube.EvictUnhealthy(),
+			MinAvailable: new(intstr.FromInt(nats.Size - 1)),
+			// Otherwise, a pod that crashes forever would prevent its node from being drained.
+			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
 			Selector:                   &metav1.LabelSelector{MatchLabels: pods},
 		},
 	}

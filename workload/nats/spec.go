@@ -67,12 +67,11 @@ func clusterSpec(args ClusterArgs) fields {
 }
 
 func podTemplate(nats config.NATS) corev1.PodSpec {
-	no := false
 	pod := corev1.PodSpec{
 		PriorityClassName: config.PriorityNATS.Name,
 		// A server does not use the Kubernetes API.
-		AutomountServiceAccountToken: &no,
-		EnableServiceLinks:           &no,
+		AutomountServiceAccountToken: new(false),
+		EnableServiceLinks:           new(false),
 		Containers: []corev1.Container{{
 			Name: serverContainer,
 			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{

@@ -71,9 +71,8 @@ func agentPod(args Args) corev1.PodSpec {
 // keeps the pod waiting.
 func mountDocker(pod *corev1.PodSpec) {
 	const volume = "docker-socket"
-	socket := corev1.HostPathSocket
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: dockerSocket, Type: &socket},
+		HostPath: &corev1.HostPathVolumeSource{Path: dockerSocket, Type: new(corev1.HostPathSocket)},
 	}})
 	mounts := &pod.Containers[0].VolumeMounts
 	*mounts = append(*mounts, corev1.VolumeMount{Name: volume, MountPath: dockerSocket})

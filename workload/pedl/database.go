@@ -128,14 +128,13 @@ func ClaimName(persistence config.Persistence) string {
 }
 
 func statefulSet(args Args) *appsv1.StatefulSet {
-	one := int32(1)
 	pod := postgreSQLPod(args)
 	args.Placement.Apply(&pod)
 	return &appsv1.StatefulSet{
 		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName:    headlessName,
-			Replicas:       &one,
+			Replicas:       new(int32(1)),
 			Selector:       &metav1.LabelSelector{MatchLabels: selector(databasePart)},
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
 			Template:       template(databaseName, databasePart, pod),
@@ -145,15 +144,12 @@ func statefulSet(args Args) *appsv1.StatefulSet {
 
 func postgreSQLPod(args Args) corev1.PodSpec {
 	postgreSQL := args.PEDL.Postgres
-	group, writable, rootMismatch := int64(postgreSQLUser), false, corev1.FSGroupChangeOnRootMismatch
-	// Time to write the memory to the disk.
-	grace := int64(120)
 	image := postgreSQL.Image
 	persistence := postgreSQL.Persistence
 	pod := corev1.PodSpec{
 		SchedulerName:                 postgreSQL.SchedulerName,
 		ImagePullSecrets:              image.PullSecrets,
-		TerminationGracePeriodSeconds: &grace,
+		TerminationGracePeriodSeconds: new(int64(120)), // time to write the memory to the disk
 		Containers: []corev1.Container{{
 			Name:            "postgresql",
 			Image:           postgreSQLImage(args.Images, image),
@@ -181,9 +177,9 @@ func postgreSQLPod(args Args) corev1.PodSpec {
 		},
 	}
 	kube.Restrict(&pod, postgreSQLUser)
-	pod.SecurityContext.FSGroup, pod.SecurityContext.FSGroupChangePolicy = &group, &rootMismatch
+	pod.SecurityContext.FSGroup, pod.SecurityContext.FSGroupChangePolicy = new(int64(postgreSQLUser)), new(corev1.FSGroupChangeOnRootMismatch)
 	// The image writes its configuration next to its programs.
-	pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem = &writable
+	pod.Containers[0].SecurityContext.ReadOnlyRootFilesystem = new(false)
 	return pod
 }
 

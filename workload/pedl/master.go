@@ -97,9 +97,8 @@ func masterPod(args Args) corev1.PodSpec {
 // withoutRights takes from a container whatever its image does not need to run as
 // the user that it chooses.
 func withoutRights() *corev1.SecurityContext {
-	no := false
 	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: &no,
+		AllowPrivilegeEscalation: new(false),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 }

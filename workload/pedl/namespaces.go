@@ -73,10 +73,9 @@ func kept(adopter pulumi.ProviderResource) []pulumi.ResourceOption {
 }
 
 func serviceAccount(namespace string) *corev1.ServiceAccount {
-	noToken := false
 	return &corev1.ServiceAccount{
 		ObjectMeta:                   meta(namespace, serviceAccountName, "pedl"),
-		AutomountServiceAccountToken: &noToken,
+		AutomountServiceAccountToken: new(false),
 	}
 }
 
@@ -111,11 +110,10 @@ func selector(part string) map[string]string {
 
 // template returns the pod template of a part, with the settings that all of PEDL's pods share.
 func template(name, part string, pod corev1.PodSpec) corev1.PodTemplateSpec {
-	no := false
 	pod.ServiceAccountName = serviceAccountName
-	pod.AutomountServiceAccountToken = &no
+	pod.AutomountServiceAccountToken = new(false)
 	// A variable for each service is nothing that any of them reads.
-	pod.EnableServiceLinks = &no
+	pod.EnableServiceLinks = new(false)
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: kube.Labels(part, name)},
 		Spec:       pod,

@@ -31,7 +31,6 @@ func NewSupportCheck(r *kube.Registrar, name string, images config.Images, pool 
 }
 
 func supportCheck(images config.Images, pool kube.Placement) *batchv1.Job {
-	backoffLimit, deadline := int32(0), int64(supportCheckSeconds)
 	pod := corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{
@@ -47,8 +46,8 @@ func supportCheck(images config.Images, pool kube.Placement) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: meta(AgentNamespaceName, supportCheckName, supportCheckPart),
 		Spec: batchv1.JobSpec{
-			BackoffLimit:          &backoffLimit,
-			ActiveDeadlineSeconds: &deadline,
+			BackoffLimit:          new(int32(0)),
+			ActiveDeadlineSeconds: new(int64(supportCheckSeconds)),
 			Template:              template(supportCheckName, supportCheckPart, pod),
 		},
 	}

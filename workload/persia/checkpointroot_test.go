@@ -59,13 +59,7 @@ func TestCheckpointRoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			job := config.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
 				NNWorker: config.NNWorker{Role: test.nnWorker}, EmbeddingParameterServer: test.server}
-			args := JobArgs{Job: job, Claims: func(mounts []config.Mount) []Claim {
-				var claims []Claim
-				for _, m := range mounts {
-					claims = append(claims, Claim{Name: m.Volume + "-claim", MountPath: m.MountPath, ReadOnly: m.ReadOnly})
-				}
-				return claims
-			}}
+			args := JobArgs{Job: job, Claims: map[string]string{"a": "a-claim", "b": "b-claim", "data": "data-claim"}}
 			for _, role := range roles(job) {
 				assert.Equal(t, test.want[role.Name], checkpointRoot(args, role), role.Name)
 				if role.Name == nnWorker {

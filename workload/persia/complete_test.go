@@ -15,8 +15,6 @@ func completionArgs() JobArgs {
 	return JobArgs{
 		Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
 		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
-		Placement:       func(string) kube.Placement { return kube.Placement{} },
-		Claims:          func([]config.Mount) []Claim { return nil },
 	}
 }
 

@@ -26,25 +26,19 @@ type JobArgs struct {
 	ServiceAccount string
 	// Broker is where the roles meet. It is ready when its resources in Needs are.
 	Broker nats.Broker
-	// Claims returns the claims for the mounts of a pod, which come from the job and its role.
-	Claims func([]config.Mount) []Claim
-	// PodAnnotations are the annotations that the drivers of a role's volumes need on its pods.
-	PodAnnotations func(config.Kind) map[string]string
-	// Placement finds the nodes of a node pool.
-	Placement func(nodePool string) kube.Placement
+	// Claims are the names of the claims of the stack's volumes, by volume.
+	Claims map[string]string
+	// PodAnnotations are what others than the program read on pods: the drivers of volumes, and GKE. They are
+	// by role.
+	PodAnnotations map[string]map[string]string
+	// Placements are the nodes of each node pool.
+	Placements map[string]kube.Placement
 	// SystemPlacement is the placement of the pods that the job needs besides its roles.
 	SystemPlacement kube.Placement
 	// QueueLabels identify the job to Kueue, if it waits in a queue.
 	QueueLabels map[string]string
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource
-}
-
-// Claim is a PersistentVolumeClaim and where it is mounted.
-type Claim struct {
-	Name      string
-	MountPath string
-	ReadOnly  bool
 }
 
 // NewJob registers a training: its roles, and the gateway of their metrics.
@@ -94,10 +88,9 @@ func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.
 // serviceAccount returns the identity of the job's pods. It has rights outside of the cluster
 // through Workload Identity.
 func serviceAccount(args JobArgs) *corev1.ServiceAccount {
-	noToken := false
 	return &corev1.ServiceAccount{
 		ObjectMeta:                   kube.Meta(NamespaceName, args.ServiceAccount, kube.Labels("job", args.Job.Name)),
-		AutomountServiceAccountToken: &noToken,
+		AutomountServiceAccountToken: new(false),
 	}
 }
 

@@ -52,8 +52,6 @@ func queued(args JobArgs) bool { return len(args.QueueLabels) > 0 }
 
 func jobTemplate(args JobArgs, role role) batchv1.JobTemplateSpec {
 	labels, _ := roleLabels(args, role)
-	replicas, never := int32(role.config.Replicas), int32(math.MaxInt32)
-	indexed, replacement := batchv1.IndexedCompletion, batchv1.TerminatingOrFailed
 	pod := podTemplate(args, role)
 	// A container that ends starts again in its pod, as in a StatefulSet.
 	pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -61,16 +59,16 @@ func jobTemplate(args JobArgs, role role) batchv1.JobTemplateSpec {
 	return batchv1.JobTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
 		Spec: batchv1.JobSpec{
-			Parallelism:    &replicas,
-			Completions:    &replicas,
-			CompletionMode: &indexed,
+			Parallelism:    new(int32(role.config.Replicas)),
+			Completions:    new(int32(role.config.Replicas)),
+			CompletionMode: new(batchv1.IndexedCompletion),
 			// A substitute waits longer the more pods of its index have failed. Without a limit
 			// for each index, all pods of the role would count: a drained node of four pods
 			// would take 80 seconds, and each lost node after the sixth ten minutes.
-			BackoffLimitPerIndex: &never,
+			BackoffLimitPerIndex: new(int32(math.MaxInt32)),
 			// The pod of a lost node stays until its node is gone, so a substitute does not wait
 			// for that. A podFailurePolicy would not allow this.
-			PodReplacementPolicy: &replacement,
+			PodReplacementPolicy: new(batchv1.TerminatingOrFailed),
 			Template:             pod,
 		},
 	}
@@ -86,9 +84,8 @@ const lostNodeSeconds = 10
 func leaveLostNodes() []corev1.Toleration {
 	var tolerations []corev1.Toleration
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
-		seconds := int64(lostNodeSeconds)
 		tolerations = append(tolerations, corev1.Toleration{
-			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: &seconds,
+			Key: taint, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(lostNodeSeconds)),
 		})
 	}
 	return tolerations

@@ -86,10 +86,9 @@ func launchName() string {
 }
 
 func launchConfigMap() *corev1.ConfigMap {
-	immutable := true
 	return &corev1.ConfigMap{
 		ObjectMeta: kube.Meta(NamespaceName, launchName(), kube.Labels("launch", launchName())),
-		Immutable:  &immutable,
+		Immutable:  new(true),
 		Data:       scripts(),
 	}
 }
@@ -123,9 +122,9 @@ type shared struct {
 // sharedDirectories returns the shared directories of a role, in the order of its mounts.
 func sharedDirectories(args JobArgs, role config.Role) []shared {
 	var all []shared
-	for _, claim := range args.Claims(args.Job.MountsOf(role)) {
-		if !claim.ReadOnly {
-			all = append(all, shared{volume: "claim " + claim.Name, path: claim.MountPath})
+	for _, mount := range args.Job.MountsOf(role) {
+		if !mount.ReadOnly {
+			all = append(all, shared{volume: "claim " + args.Claims[mount.Volume], path: mount.MountPath})
 		}
 	}
 	for _, mount := range role.VolumeMounts {

@@ -18,9 +18,7 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 	volumes := config.Role{Mounts: []config.Mount{{Volume: "data", MountPath: "/data"}}}
 	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: config.NNWorker{Role: volumes}}
 	job.NNWorker.Resources.Limits = corev1.ResourceList{gcp.GPUResource: resource.MustParse("8")}
-	args := JobArgs{Job: job, Claims: func(mounts []config.Mount) []Claim {
-		return make([]Claim, len(mounts))
-	}}
+	args := JobArgs{Job: job}
 	set := map[string]bool{}
 	for _, role := range roles(job) {
 		for _, entry := range launchEnv(args, role) {

@@ -89,11 +89,9 @@ func gatewayContainer(image string) corev1.Container {
 }
 
 func metricsDeployment(args JobArgs) *appsv1.Deployment {
-	replicas := int32(1)
-	no := false
 	labels, selector := metricsLabels(args)
 	pod := corev1.PodSpec{
-		AutomountServiceAccountToken: &no,
+		AutomountServiceAccountToken: new(false),
 		Containers:                   []corev1.Container{gatewayContainer(args.Images.Reference(config.ImagePushgateway.Reference()))},
 	}
 	kube.Restrict(&pod, metricsGatewayUser)
@@ -101,7 +99,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: kube.Meta(NamespaceName, metricsGatewayName(args.Job.Name), labels),
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas,
+			Replicas: new(int32(1)),
 			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{Labels: metricsPodLabels(args)},

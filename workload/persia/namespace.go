@@ -3,8 +3,10 @@ package persia
 import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 
 	"persia/config"
+	"persia/gcp"
 	"persia/kube"
 )
 
@@ -45,4 +47,57 @@ func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.C
 	}
 	objects.Add(dashboardName, dashboardConfigMap(), namespace)
 	return kube.Needs(closed, launch)
+}
+
+// closedPolicy lets no pod of the namespace speak with anybody, but for what other
+// policies allow.
+func closedPolicy() *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: kube.Meta(NamespaceName, "closed", kube.Labels("jobs", "closed")),
+		Spec: networkingv1.NetworkPolicySpec{
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+		},
+	}
+}
+
+// addPolicy registers what the pods of a job may reach, after needs. It returns the policy, after which the
+// other objects of the job come: no pod runs without it. So needs are once in the state, and not with every
+// object, where they would be the largest part of a stack of many jobs.
+func addPolicy(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []pulumi.CustomResource {
+	return kube.Needs(objects.Add(name, jobPolicy(args), needs))
+}
+
+// jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL
+// choose ports, and connections to its own NATS, to DNS, and by HTTPS to storage.
+func jobPolicy(args JobArgs) *networkingv1.NetworkPolicy {
+	pods := PodsOf(args.Job.Name)
+	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}
+	return &networkingv1.NetworkPolicy{
+		ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "traffic"), kube.Labels("job", args.Job.Name)),
+		Spec: networkingv1.NetworkPolicySpec{
+			PodSelector: pods,
+			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			Ingress: []networkingv1.NetworkPolicyIngressRule{
+				{From: kube.Peers(own)},
+				{From: kube.Peers(kube.Namespace(kube.CollectorNamespace)), Ports: kube.TCP(metricsGatewayPort)},
+			},
+			Egress: []networkingv1.NetworkPolicyEgressRule{
+				{To: kube.Peers(own)},
+				args.Broker.Egress,
+				{Ports: kube.DNS()},
+				{Ports: kube.TCP(443)},
+				{To: metadataServer(), Ports: kube.TCP(80, 988)},
+			},
+		},
+	}
+}
+
+// metadataServer gives a pod its identity at Google Cloud: at the first address
+// with GKE Dataplane V2, and at the second without (GKE's documentation of Workload
+// Identity Federation, on network policies).
+func metadataServer() []networkingv1.NetworkPolicyPeer {
+	return kube.Peers(
+		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: gcp.MetadataServer + "/32"}},
+		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: gcp.NodeMetadataServer + "/32"}},
+	)
 }

@@ -32,10 +32,9 @@ func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderR
 	}, needs)
 	// The pods of jobs get no token: the operator names no account for them, and so they have this one.
 	// Kubernetes makes it with the namespace, and deletes it with that.
-	no := false
 	account := objects.Add(name+"-pods", &corev1.ServiceAccount{
 		ObjectMeta:                   kube.Meta(NamespaceName, "default", nil),
-		AutomountServiceAccountToken: &no,
+		AutomountServiceAccountToken: new(false),
 	}, needs, pulumi.Provider(adopter), pulumi.RetainOnDelete(true))
 	return kube.Needs(operator, account)
 }

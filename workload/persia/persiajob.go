@@ -1,13 +1,17 @@
 package persia
 
 import (
+	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"persia/config"
 	"persia/kube"
 	"persia/workload/persia/persiav1"
 )
@@ -41,12 +45,98 @@ func persiaJob(args JobArgs) *persiav1.PersiaJob {
 	}
 }
 
+// persiaJobSpec returns a job as the operator's resource. A suspended one has no pods.
+func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
+	job := args.Job
+	var mounts []config.Mount
+	for _, role := range job.Roles() {
+		mounts = append(mounts, job.MountsOf(*role.Role)...)
+	}
+	claims := claimVolumes(args.Claims, mounts)
+	scripts, _ := Scripts()
+	return persiav1.PersiaJobSpec{
+		PersiaEnv:     persiav1.PersiaEnv(job.PersiaEnv),
+		EnableMetrics: new(job.EnableMetrics && !job.Suspend),
+		// The operator has one list for the job, and mounts no shared memory.
+		Volumes: slices.Concat(claims, []corev1.Volume{scripts, sharedMemory}, job.Volumes),
+		// A variable of the job comes after the program's, and wins.
+		Env:                      append([]corev1.EnvVar{args.Broker.Env("PERSIA_NATS_URL")}, job.Env...),
+		LogLevel:                 job.LogLevel,
+		EmbeddingParameterServer: new(persiaRole(args, claims, config.KindEmbeddingParameterServer)),
+		EmbeddingWorker:          new(persiaRole(args, claims, config.KindEmbeddingWorker)),
+		NNWorker: &persiav1.NNWorker{
+			Role:         scriptedRole(args, claims, config.KindNNWorker),
+			NprocPerNode: int32(job.NNWorker.NprocPerNode),
+		},
+		Dataloader:      new(scriptedRole(args, claims, config.KindDataloader)),
+		RestartPolicy:   job.RestartPolicy,
+		ImagePullPolicy: job.ImagePullPolicy,
+	}
+}
+
+// scriptedRole returns a role that runs a script of the user through a script of the program.
+func scriptedRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1.Role {
+	role := persiaRole(args, claims, kind)
+	_, scripts := Scripts()
+	role.VolumeMounts = withSharedMemory(append(role.VolumeMounts, scripts))
+	role.Env = append(role.Env, operatedScriptEnv(args.Job, kind)...)
+	return role
+}
+
+// operatedScriptEnv returns the variables that make persia-launcher run the program's script, and the
+// settings of the script. The operator puts them after its own variables, so they can refer
+// to them.
+func operatedScriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
+	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
+	nnWorker := kind.Name == config.KindNNWorker.Name
+	if nnWorker {
+		script, entry = job.PersiaEnv.NNWorkerEntry, "PERSIA_NN_WORKER_ENTRY"
+	}
+	env := append([]corev1.EnvVar{
+		{Name: "PERSIA_ROLE", Value: kind.Name},
+		{Name: "PERSIA_SCRIPT", Value: script},
+		{Name: entry, Value: EntryFile},
+	}, GPUs(*kind.Of(&job))...)
+	if job.EnableMetrics {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICA_METRICS", Value: MetricsPath(job, kind)})
+	}
+	if nnWorker {
+		env = append(env,
+			corev1.EnvVar{Name: "PERSIA_NODE_RANK", Value: "$(REPLICA_INDEX)"},
+			corev1.EnvVar{Name: "PERSIA_NODES", Value: "$(REPLICA_SIZE)"},
+			// torch.distributed.launch shall not wait for other pods.
+			corev1.EnvVar{Name: "REPLICA_INDEX", Value: "0"},
+			corev1.EnvVar{Name: "REPLICA_SIZE", Value: "1"})
+	}
+	return env
+}
+
+func persiaRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1.Role {
+	role := *kind.Of(&args.Job)
+	return persiav1.Role{
+		Replicas:     int32(replicasOf(args.Job, role)),
+		Resources:    &role.Resources,
+		VolumeMounts: append(claimMounts(args.Claims, args.Job.MountsOf(role), claims), role.VolumeMounts...),
+		Env:          role.Env,
+		Image:        operatedImage(args, role.Image, kind.DefaultImage),
+	}
+}
+
+// operatedImage returns the reference with which nodes pull the image of a role, or "" if it equals the
+// operator's own default.
+func operatedImage(args JobArgs, written, unwritten string) string {
+	image := cmp.Or(written, unwritten)
+	if pulled := args.Images.Reference(image); pulled != image {
+		return pulled
+	}
+	return written
+}
+
 // guard returns a disruption budget. It keeps Kubernetes from evicting the pods of a job, because
 // nothing recreates an evicted pod. It also counts them, and is ready once there are none: the
 // operator creates the pods of a job once and does not retry, so it leaves a job without pods if
 // one pod of the job's predecessor still ends.
 func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
-	all := intstr.FromInt32(pods(spec))
 	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
 	// A new budget says that it expects no pods before they are counted, and has its
 	// condition after.
@@ -56,7 +146,7 @@ func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBud
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: meta,
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &all,
+			MinAvailable: new(intstr.FromInt32(pods(spec))),
 			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: args.Job.Name}},
 		},
 	}

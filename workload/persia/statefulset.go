@@ -18,13 +18,12 @@ import (
 
 // statefulSet returns the StatefulSet of a role.
 func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
-	replicas := int32(replicasOf(args.Job, role.config))
 	labels, selector := roleLabels(args, role)
 	return &appsv1.StatefulSet{
 		ObjectMeta: kube.Meta(NamespaceName, objectName(args.Job, role), labels),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: objectName(args.Job, role),
-			Replicas:    &replicas,
+			Replicas:    new(int32(replicasOf(args.Job, role.config))),
 			Selector:    &metav1.LabelSelector{MatchLabels: selector},
 			// In order, hundreds of replicas with minutes of image pull each
 			// would take hours, and no replica needs another to start.
@@ -56,7 +55,7 @@ func replicasOf(job config.Job, role config.Role) int {
 // the autoscaler from removing the node: a moved training starts again at its last checkpoint.
 func podAnnotations(args JobArgs, role role) map[string]string {
 	annotations := map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-	maps.Copy(annotations, args.PodAnnotations(role.Kind))
+	maps.Copy(annotations, args.PodAnnotations[role.Name])
 	return annotations
 }
 
@@ -106,30 +105,27 @@ func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 
 func podSpec(args JobArgs, role role) corev1.PodSpec {
 	volumes, mounts := podVolumes(args, role)
-	grace := int64(role.config.TerminationGracePeriodSeconds)
-	no := false
 	pod := corev1.PodSpec{
 		ServiceAccountName:           args.ServiceAccount,
-		AutomountServiceAccountToken: &no,
+		AutomountServiceAccountToken: new(false),
 		ImagePullSecrets:             args.Job.ImagePullSecrets,
 		PriorityClassName:            role.Priority.Name,
 		TopologySpreadConstraints:    spread(args, role),
 		// A stack has dozens of Services, and training scripts read none of the variables that
 		// Kubernetes would set for them.
-		EnableServiceLinks: &no,
+		EnableServiceLinks: new(false),
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers:                    []corev1.Container{container(args, role, mounts)},
 		Volumes:                       volumes,
-		TerminationGracePeriodSeconds: &grace,
+		TerminationGracePeriodSeconds: new(int64(role.config.TerminationGracePeriodSeconds)),
 	}
-	args.Placement(role.config.NodePool).Apply(&pod)
+	args.Placements[role.config.NodePool].Apply(&pod)
 	return pod
 }
 
 func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Container {
-	no := false
 	container := corev1.Container{
 		Name:            role.Name,
 		Image:           pulled(args, cmp.Or(role.config.Image, role.DefaultImage)),
@@ -139,7 +135,7 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 		Env:             environment(args, role),
 		Resources:       role.config.Resources,
 		VolumeMounts:    mounts,
-		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
+		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false)},
 	}
 	if role.port != 0 {
 		container.Ports = []corev1.ContainerPort{{Name: "persia", ContainerPort: role.port}}
@@ -186,7 +182,9 @@ func spread(args JobArgs, role role) []corev1.TopologySpreadConstraint {
 
 // podVolumes returns all volumes of a role's pods, and the mounts of its container.
 func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount) {
-	volumes, mounts := claimVolumes(args.Claims(args.Job.MountsOf(role.config)))
+	mounted := args.Job.MountsOf(role.config)
+	volumes := claimVolumes(args.Claims, mounted)
+	mounts := claimMounts(args.Claims, mounted, volumes)
 	for _, volume := range args.Job.Volumes {
 		if slices.ContainsFunc(role.config.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name }) {
 			if volume.Image != nil {
@@ -196,34 +194,52 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		}
 	}
 	mounts = append(mounts, role.config.VolumeMounts...)
-	if role.SharedMemory && !slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == config.SharedMemory }) {
-		const name = "shared-memory"
-		volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
-		}})
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: config.SharedMemory})
+	if with := withSharedMemory(mounts); role.SharedMemory && len(with) > len(mounts) {
+		volumes, mounts = append(volumes, sharedMemory), with
 	}
 	launchVolumes, launchMounts := launchVolumes()
 	return append(volumes, launchVolumes...), append(mounts, launchMounts...)
 }
 
-// claimVolumes returns the volumes of the stack that a role mounts, and their mounts.
-func claimVolumes(claims []Claim) ([]corev1.Volume, []corev1.VolumeMount) {
+// claimVolumes returns a volume for each claim that is mounted, which is read-only if all of its mounts are.
+func claimVolumes(claims map[string]string, mounts []config.Mount) []corev1.Volume {
 	var volumes []corev1.Volume
-	var mounts []corev1.VolumeMount
-	for i, claim := range claims {
-		// A claim that is mounted twice is one volume of the pod.
-		of := slices.IndexFunc(claims, func(c Claim) bool { return c.Name == claim.Name })
-		name := "claim-" + strconv.Itoa(of)
-		if of == i {
-			volumes = append(volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
-				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
-					ClaimName: claim.Name,
-					ReadOnly:  !slices.ContainsFunc(claims, func(c Claim) bool { return c.Name == claim.Name && !c.ReadOnly }),
-				},
+	for _, mount := range mounts {
+		i := ofClaim(volumes, claims[mount.Volume])
+		if i < 0 {
+			volumes = append(volumes, corev1.Volume{Name: "claim-" + strconv.Itoa(len(volumes)), VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claims[mount.Volume], ReadOnly: mount.ReadOnly},
 			}})
+		} else if !mount.ReadOnly {
+			volumes[i].PersistentVolumeClaim.ReadOnly = false
 		}
-		mounts = append(mounts, corev1.VolumeMount{Name: name, MountPath: claim.MountPath, ReadOnly: claim.ReadOnly})
 	}
-	return volumes, mounts
+	return volumes
+}
+
+// claimMounts returns how a container mounts volumes from [claimVolumes].
+func claimMounts(claims map[string]string, mounts []config.Mount, volumes []corev1.Volume) []corev1.VolumeMount {
+	var mounted []corev1.VolumeMount
+	for _, mount := range mounts {
+		name := volumes[ofClaim(volumes, claims[mount.Volume])].Name
+		mounted = append(mounted, corev1.VolumeMount{Name: name, MountPath: mount.MountPath, ReadOnly: mount.ReadOnly})
+	}
+	return mounted
+}
+
+func ofClaim(volumes []corev1.Volume, claim string) int {
+	return slices.IndexFunc(volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim.ClaimName == claim })
+}
+
+// sharedMemory is the volume through which the processes of a replica exchange data.
+var sharedMemory = corev1.Volume{Name: "shared-memory", VolumeSource: corev1.VolumeSource{
+	EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
+}}
+
+// withSharedMemory adds a mount of [sharedMemory], unless the container has another volume there.
+func withSharedMemory(mounts []corev1.VolumeMount) []corev1.VolumeMount {
+	if slices.ContainsFunc(mounts, func(m corev1.VolumeMount) bool { return path.Clean(m.MountPath) == config.SharedMemory }) {
+		return mounts
+	}
+	return append(mounts, corev1.VolumeMount{Name: sharedMemory.Name, MountPath: config.SharedMemory})
 }
