@@ -56,6 +56,10 @@ take() {
 	echo "sandbox: taken from $archive" >&2
 }
 
+count() { # says how many packages are compiled, and everything else that Go says
+	awk '/[ :]/ { print; next } ++n % 50 == 0 { print "compiled " n " packages"; fflush() }' >&2
+}
+
 current && exit 0
 [[ -x $binary || $archive ]] || echo "compiling the sandbox: minutes the first time, seconds after" >&2
 mkdir -p "$(dirname "$binary")"
@@ -72,5 +76,5 @@ taken=$started.taken
 trap 'rm -f "$started" "$taken" "$taken.errors"' EXIT
 printf '%s\n' "$environment" > "$started"
 [[ $archive ]] && take ||
-	go -C sandbox build -o "../$binary" ./cmd/sandbox 9>&-
+	go -C sandbox build -v -o "../$binary" ./cmd/sandbox 2>&1 9>&- | count
 mv "$started" "$stamp"
