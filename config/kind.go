@@ -4,6 +4,9 @@ package config
 // by it.
 const JobLabel = "persia_job"
 
+// PredictedAnnotation has the share of useful hours in the plan, on the Kubernetes Job of a training job.
+const PredictedAnnotation = "persia.com/predicted-useful-hours"
+
 // Kind describes one of the four roles that every job has.
 type Kind struct {
 	// Field is the role's name in a stack file and in a PersiaJob.

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -43,6 +44,11 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 		}
 		args := jobArgs(d.cfg, job, broker.Broker, slices.Concat(needs, d.grantBuckets(&job)))
 		args.Stack, args.ServiceAccount = before.Of(d.ctx).String(), before.Of(d.ctx).ServiceAccount(job.Name)
+		for _, training := range d.plan.Trainings {
+			if training.Job == job.Name {
+				args.Predicted = fmt.Sprintf("%.0f%%", training.UsefulShare(training.BestInterval())*100)
+			}
+		}
 		persia.NewJob(d.in, job.Name, args)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,20 +24,22 @@ const pods = `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-nn
 // running are the pods of a job that trains.
 const running = `{"items": [
 	{"metadata": {"namespace": "persia", "name": "clicks-nn-worker-0", "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "nn-worker", "apps.kubernetes.io/pod-index": "0"}},
-		"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
+		"spec": {"nodeName": "a"}, "status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}},
 	{"metadata": {"namespace": "persia", "name": "clicks-completion-1-a", "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}},
 		"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}]}`
 
 // lists are the answers of an API server by path. It has no other paths.
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
-		"labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
-	"/api/v1/pods":  pods,
-	"/api/v1/nodes": `{"items": []}`,
+		"annotations": {"persia.com/predicted-useful-hours": "98%"}, "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
+	"/api/v1/pods": pods,
+	"/api/v1/nodes": `{"items": [{"metadata": {"name": "a", "labels": {
+		"node.kubernetes.io/instance-type": "e2-standard-4", "topology.kubernetes.io/region": "us-central1"}}}]}`,
 	"/api/v1/namespaces/persia/events": `{"items": [{"involvedObject": {"kind": "Pod", "name": "clicks-nn-worker-0"}, "type": "Normal",
 		"reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max node group size reached"}]}`,
-	"/api/v1/namespaces/nats-io/pods":                          `{"items": []}`,
-	"/api/v1/namespaces/persia/pods/clicks-nn-worker-0/log":    "2026-11-24T11:48:00Z launch.py: new checkpoint /ckpt/clicks/1/attempt-2/step-200\n",
+	"/api/v1/namespaces/nats-io/pods": `{"items": []}`,
+	"/api/v1/namespaces/persia/pods/clicks-nn-worker-0/log": "2026-11-24T11:48:00Z launch.py: new checkpoint /ckpt/clicks/1/attempt-2/step-200\n" +
+		"2026-11-24T11:48:00Z launch.py: useful 75 % of 40.5 h: waiting 10 h 8 min\n",
 	"/api/v1/namespaces/persia/pods/clicks-completion-1-a/log": "2026-11-24T11:59:00Z running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished\n",
 }
 
@@ -61,7 +64,12 @@ job clicks: 0 of 1 pods are ready
 `},
 		"a job that trains": {jobs: jobs, pods: running, says: `
 job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished
-  last checkpoint: /ckpt/clicks/1/attempt-2/step-200, `},
+  last checkpoint: /ckpt/clicks/1/attempt-2/step-200, AGE ago
+  time: useful 75 % of 40.5 h: waiting 10 h 8 min, AGE ago
+    the rest has cost 1.36 USD on its nodes
+    the plan expected: useful 98%
+`},
+		"a job that has trained":            {jobs: ended(jobs, "Complete"), pods: running, says: "job clicks: complete\n  last checkpoint: /ckpt/clicks/1/attempt-2/step-200, AGE ago\n  time: useful 75 %"},
 		"no job":                            {jobs: empty, says: "all have engine: operator and are suspended or have restartPolicy: Always"},
 		"another context":                   {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
 		"no such kubeconfig":                {jobs: jobs, args: []string{"--kubeconfig", "nowhere"}, code: 1, errors: "persia status: "},
@@ -100,7 +108,7 @@ job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
 			t.Setenv("KUBECONFIG", kubeconfig)
 			var stdout, stderr strings.Builder
 			assert.Equal(t, c.code, run(t.Context(), append([]string{"status"}, c.args...), &stdout, &stderr), stderr.String())
-			assert.Contains(t, stdout.String(), c.says)
+			assert.Contains(t, regexp.MustCompile(`\S+ ago`).ReplaceAllString(stdout.String(), "AGE ago"), c.says)
 			assert.Contains(t, stderr.String(), c.errors)
 		})
 	}

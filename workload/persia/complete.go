@@ -66,6 +66,9 @@ func completionJob(args JobArgs, changes string, podLabels map[string]string, po
 	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "completion", kube.Hash(text(spec))), labels), Spec: spec}
 	// Pulumi would wait for the end of the training.
 	job.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
+	if args.Predicted != "" {
+		job.Annotations[config.PredictedAnnotation] = args.Predicted
+	}
 	return job
 }
 

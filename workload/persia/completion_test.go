@@ -16,12 +16,14 @@ import (
 )
 
 // TestEndOfEachEngine: whichever engine runs a job, the command status sees its end by the completion,
-// and waits for no other Kubernetes Job with the job's label.
+// and waits for no other Kubernetes Job with the job's label. It finds what the plan has predicted there, too.
 func TestEndOfEachEngine(t *testing.T) {
-	jobSet := programtest.ReadStack(t, "prod")
+	jobSet, predicts := programtest.ReadStack(t, "prod"), programtest.ReadStack(t, "prod")
 	programtest.Edit(t, jobSet, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["engine"] = "jobset" })
+	programtest.Edit(t, predicts, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["checkpointSeconds"] = 360 })
+	predicts["persia:machineTypes"] = `{"a2-highgpu-8g": {"hoursBetweenFailures": 100}}`
 	for engine, configuration := range map[string]map[string]string{
-		"statefulset": programtest.ReadStack(t, "prod"), "jobset": jobSet, "operator": programtest.LeftToOperator(t),
+		"statefulset": predicts, "jobset": jobSet, "operator": programtest.LeftToOperator(t),
 	} {
 		recorder, err := programtest.Deploy(t, configuration)
 		require.NoError(t, err)
@@ -42,6 +44,7 @@ func TestEndOfEachEngine(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, all, 1)
 				assert.Equal(t, "criteo", all[0].Job)
+				assert.Equal(t, map[string]string{"statefulset": "87%"}[engine], all[0].Predicted)
 				ended, err := status.Ended(all)
 				assert.Equal(t, end != "", ended)
 				if want == "" {

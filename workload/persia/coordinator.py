@@ -334,10 +334,12 @@ class Coordinator:
     def take(self, found, waited):
         """Act on the result of a scan for the start or end that waited when it began: a newer one
         needs another scan. Report whether the next attempt has its checkpoint, and may start."""
-        starting, ended = waited
+        (starting, ended), written = waited, self.written
         if ended or self.phase == START:
             self.notice_checkpoint(found)
         self.ledger.save([checkpoint for checkpoint in found.complete if checkpoint.attempt == self.attempt])
+        if self.written != written and not ended:
+            self.log(str(self.ledger))
         if self.phase != START:
             # Folders of later attempts may come back from a backup at any time.
             self.attempt = max(self.attempt, found.last_attempt)

@@ -37,6 +37,8 @@ type JobArgs struct {
 	SystemPlacement kube.Placement
 	// QueueLabels identify the job to Kueue, if it waits in a queue.
 	QueueLabels map[string]string
+	// Predicted is the share of useful hours in the plan, or "".
+	Predicted string
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource
 }

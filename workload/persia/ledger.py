@@ -135,7 +135,7 @@ class Ledger:
         seconds, failures = self.seconds(), sum(self.causes.values())
         total = sum(seconds.values())
         rest = ", ".join(f"{activity} {duration(seconds[activity])}" for activity in ACTIVITIES if activity != TRAINING)
-        text = f"useful {100 * seconds[TRAINING] / max(total, 1):.0f} % of {duration(total)}: {rest}; {failures} failures"
+        text = f"useful {100 * seconds[TRAINING] / max(total, 1):.0f} % of {total / 3600:.1f} h: {rest}; {failures} failures"
         if failures:
             text += f", one every {total / failures / 3600:.1f} h (hoursBetweenFailures is this times the machines)"
         if self.values["checkpoints"]:

@@ -74,14 +74,21 @@ func poolsOf(nodes []corev1.Node, trainings []Training) []nodePool {
 func printPools(out io.Writer, pools []nodePool) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nNODE POOL\tMACHINE\tNODES READY\tGPUS\t%s AN HOUR, LISTED %s\n", gcp.PriceCurrency, gcp.PriceDate)
-	sum := nodePool{Name: "all"}
 	for _, pool := range pools {
 		fmt.Fprintf(table, "%s\t%s\t%d/%d\t%s\t%s\n", pool.Name, pool.Machine, pool.Ready, pool.Nodes, pool.gpus(), pool.cost())
-		sum.HourlyCost += pool.HourlyCost
+	}
+	fmt.Fprintf(table, "all\t\t\t\t%s\n", costOf(pools, 1))
+	_ = table.Flush()
+}
+
+// costOf returns what pools cost in some hours, for people.
+func costOf(pools []nodePool, hours float64) string {
+	var sum nodePool
+	for _, pool := range pools {
+		sum.HourlyCost += pool.HourlyCost * hours
 		sum.Unpriced = sum.Unpriced || pool.Unpriced
 	}
-	fmt.Fprintf(table, "%s\t\t\t\t%s\n", sum.Name, sum.cost())
-	_ = table.Flush()
+	return sum.cost()
 }
 
 // gpus says which jobs have the GPUs of the pool.

@@ -35,7 +35,9 @@ type Job struct {
 	Training
 	// Checkpoint is the last one with its age, or "" if nn-worker 0 has reported none.
 	Checkpoint string
-	Waits      []Wait
+	// Ledger says where its time went, or is "" if nn-worker 0 has not logged it.
+	Ledger string
+	Waits  []Wait
 }
 
 // natsNamespace has the servers of NATS.
@@ -88,9 +90,10 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		job.Waits = slices.Concat(queues[id], asked[id], ofPods)
 		if training.End == "" {
 			job.State = cmp.Or(lastWords(ctx, client, training.pods), job.State)
-			if pod := coordinator(training.Job, training.pods); pod != "" {
-				job.Checkpoint = checkpointOf(logOf(ctx, client, training.Namespace, pod, enoughLines), now)
-			}
+		}
+		if pod := coordinator(training.Job, training.pods); pod != "" {
+			log := logOf(ctx, client, training.Namespace, pod, enoughLines)
+			job.Checkpoint, job.Ledger = lastOf(checkpointLine, log, now), ledgerOf(log, training, nodes.Items, now)
 		}
 		report.Jobs = append(report.Jobs, job)
 	}
@@ -145,16 +148,20 @@ func lastWords(ctx context.Context, client kubernetes.Interface, pods []corev1.P
 	return ""
 }
 
-// checkpointLine matches the line that the coordinator logs about a checkpoint.
-var checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from|new checkpoint) (/\S+)$`)
+var (
+	// checkpointLine matches the line that the coordinator logs about a checkpoint. An attempt that starts from
+	// one says when it began.
+	checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from|new checkpoint) (/\S+)$`)
+	// ledgerLine matches the one about where the time went.
+	ledgerLine = regexp.MustCompile(`(?m)^(\S+) launch\.py: (useful .*)$`)
+)
 
 // enoughLines hold the last checkpoint of a job whose script logs a few lines between two.
 const enoughLines = 5000
 
-// checkpointOf returns the last checkpoint in the log of nn-worker 0, with its age. An attempt that
-// starts from a checkpoint says when it began.
-func checkpointOf(log string, now time.Time) string {
-	found := checkpointLine.FindAllStringSubmatch(log, -1)
+// lastOf returns what the last such line in the log of nn-worker 0 says, with its age.
+func lastOf(line *regexp.Regexp, log string, now time.Time) string {
+	found := line.FindAllStringSubmatch(log, -1)
 	if found == nil {
 		return ""
 	}
@@ -164,6 +171,25 @@ func checkpointOf(log string, now time.Time) string {
 		return last[2]
 	}
 	return fmt.Sprintf("%s, %s ago", last[2], now.Sub(written).Round(time.Second))
+}
+
+// ledgerOf returns the last account of a training's time in the log of nn-worker 0, with what the rest of it
+// has cost, and the share that the plan has predicted.
+func ledgerOf(log string, training Training, nodes []corev1.Node, now time.Time) string {
+	text := lastOf(ledgerLine, log, now)
+	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
+		return !slices.ContainsFunc(training.pods, func(pod corev1.Pod) bool {
+			return pod.Spec.NodeName == node.Name && pod.Labels["app.kubernetes.io/name"] != "completion"
+		})
+	})
+	var share, hours float64
+	if _, err := fmt.Sscanf(text, "useful %f %% of %f h", &share, &hours); err == nil && len(nodes) > 0 {
+		text += fmt.Sprintf("\n    the rest has cost %s %s on its nodes", costOf(poolsOf(nodes, nil), hours*(1-share/100)), gcp.PriceCurrency)
+	}
+	if text != "" && training.Predicted != "" {
+		text += fmt.Sprintf("\n    the plan expected: useful %s", training.Predicted)
+	}
+	return text
 }
 
 // logOf returns the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the
@@ -188,6 +214,9 @@ func (r Report) Print(out io.Writer) {
 		fmt.Fprintf(out, "\njob %s: %s\n", job.Job, job.State)
 		if job.Checkpoint != "" {
 			fmt.Fprintf(out, "  last checkpoint: %s\n", job.Checkpoint)
+		}
+		if job.Ledger != "" {
+			fmt.Fprintf(out, "  time: %s\n", job.Ledger)
 		}
 		printWaits(out, job.Waits)
 	}

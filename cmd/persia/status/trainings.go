@@ -26,6 +26,8 @@ type Training struct {
 	State string
 	// End is how it has ended, or "".
 	End batchv1.JobConditionType
+	// Predicted is the share of useful hours in the plan, or "".
+	Predicted string
 	// pods has the pods of its roles and of its completion.
 	pods []corev1.Pod
 }
@@ -150,7 +152,7 @@ func isFirst(job string, pod corev1.Pod) bool {
 func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
 	var all []Training
 	for _, job := range jobs {
-		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace}
+		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace, Predicted: job.Annotations[config.PredictedAnnotation]}
 		for _, pod := range pods {
 			if pod.Labels[config.JobLabel] == training.Job && pod.Namespace == training.Namespace {
 				training.pods = append(training.pods, pod)

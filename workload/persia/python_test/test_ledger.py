@@ -103,8 +103,9 @@ class Ledgers(JobTest):
         self.live(5, 100, [10000], 495, "a replica is silent")
         self.live(5, 100, [], 60, "the job is complete")
         self.assertEqual(
-            "useful 87 % of 3 h 32 min: waiting 0 min, starting 5 min, training again 21 min, saving 1 min; "
+            "useful 87 % of 3.5 h: waiting 0 min, starting 5 min, training again 21 min, saving 1 min; "
             "2 failures, one every 1.8 h (hoursBetweenFailures is this times the machines); checkpointSeconds: 30", self.logged[-1])
+        self.assertEqual(5, len(self.said("useful ")), "one at each checkpoint, failure, and the end")
         metrics = self.job.metrics()
         self.assertEqual((60, 1), (metrics['persia_job_seconds{activity="saving"}'], metrics['persia_job_failures_total{cause="silent replica"}']))
 
