@@ -1,6 +1,12 @@
 package kube
 
 import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +15,8 @@ import (
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
 )
@@ -17,162 +25,168 @@ import (
 // identity, in its own namespace.
 type Operator struct {
 	// Manifest has the objects of the operator, as YAML documents in which text/template fills in the other
-	// fields. The Deployment comes first. It has the operator's name, a container, volumes and a user: what
-	// all operators have in common is added to it, as are the account, its bindings, the policies that close
-	// the namespace, and the labels of all objects.
+	// fields. The Deployment comes first, with the name of the operator and of its account, and then the
+	// Namespace. What all operators have in common is added: see [Objects.AddOperator] and read.
 	Manifest string
 	Image    string
 	Requests capacity.Resources
 	// Configuration is the content of a file of the operator.
 	Configuration string
-	// Kinds are custom resources that the operator serves, besides those in Manifest.
-	Kinds []Kind
+	// Kinds are custom resources that the operator serves, besides those in Manifest, by the name of the
+	// resource in Pulumi.
+	Kinds map[string]*extensionsv1.CustomResourceDefinition
 }
 
-// operator is an operator as its manifest describes it.
-type operator struct {
-	// name is the name of the Deployment, the service account and the roles.
-	name, namespace string
-	// podSecurity are the labels of the namespace that say which pods it admits.
-	podSecurity map[string]string
-	kinds       []Kind
-	// role are the rights in roleNamespace, which is the operator's or exists before, and clusterRole the
-	// rights in all namespaces.
-	role, clusterRole []rbacv1.PolicyRule
-	roleNamespace     string
-	// before are further objects that exist before the Deployment.
-	before []named
-	// service leads to the webhooks of an operator that the API server calls.
-	service   *corev1.Service
-	container corev1.Container
-	volumes   []corev1.Volume
-	user      int64
-	placement Placement
-}
-
-// named is an object and the name of its resource in Pulumi.
-type named struct {
-	resource string
-	object   runtime.Object
-}
-
-// Kind is a kind of custom resource.
-type Kind struct {
-	// Resource is the name of the definition's resource in Pulumi.
-	Resource   string
-	Definition *extensionsv1.CustomResourceDefinition
-}
+// resourceAnnotation of an object in a manifest is the name of its resource in Pulumi, where that is
+// not the object's.
+const resourceAnnotation = "resource"
 
 // AddOperator registers an operator after needs. It returns the resource that is ready last, when the
 // operator serves its kinds and its webhooks: the Deployment, or the Service of the webhooks.
-func (o *Objects) AddOperator(name string, described Operator, needs []pulumi.CustomResource) pulumi.CustomResource {
-	operator, err := described.read(o.Images.Reference(described.Image))
-	o.Fail(err)
-	operator.placement = o.System
-	namespace := o.Add(name, &corev1.Namespace{ObjectMeta: Meta("", operator.namespace, operator.podSecurity)}, needs)
-	inNamespace := append(Needs(namespace), needs...)
-	before := Needs(o.Add(name, &corev1.ServiceAccount{ObjectMeta: operator.meta(operator.namespace)}, inNamespace))
-	for _, policy := range operator.policies() {
-		before = append(before, o.Add(policy.Name, policy, inNamespace))
+func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.CustomResource) pulumi.CustomResource {
+	deployment, objects, err := operator.read(o.Images.Reference(operator.Image))
+	if err != nil {
+		o.Fail(err)
+		return &Object{}
 	}
-	before = append(before, o.addRights(name, operator, needs, inNamespace)...)
-	for _, kind := range operator.kinds {
-		kind.Definition.Labels = operator.labels()
-		before = append(before, o.Add(kind.Resource, kind.Definition, needs))
+	own, inNamespace := deployment.ObjectMeta, needs
+	var before []pulumi.CustomResource
+	var webhooks *corev1.Service
+	for _, object := range objects {
+		meta := metaOf(object)
+		resource, after := cmp.Or(meta.Annotations[resourceAnnotation], meta.Name), inNamespace
+		delete(meta.Annotations, resourceAnnotation)
+		switch object := object.(type) {
+		case *corev1.Namespace:
+			inNamespace = append(Needs(o.Add(name, object, needs)), needs...)
+			continue
+		case *corev1.Service:
+			webhooks = object
+			continue
+		case *rbacv1.ClusterRole, *extensionsv1.CustomResourceDefinition:
+			after = needs
+		case *rbacv1.Role:
+			if object.Namespace != own.Namespace {
+				after = needs
+			}
+		}
+		registered := o.Add(resource, object, after)
+		if binding := bindingOf(object, own); binding != nil {
+			registered = o.Add(resource, binding, append(Needs(registered), inNamespace...))
+		}
+		before = append(before, registered)
 	}
-	for _, object := range operator.before {
-		before = append(before, o.Add(object.resource, object.object, inNamespace))
+	before = append(before, o.Add(name, &corev1.ServiceAccount{ObjectMeta: own}, inNamespace))
+	for resource, definition := range operator.Kinds {
+		definition.Labels = own.Labels
+		before = append(before, o.Add(resource, definition, needs))
 	}
-	deployment := o.Add(name, operator.deployment(), append(before, needs...), WorkloadTimeouts())
-	if operator.service == nil {
-		return deployment
+	o.System.Apply(&deployment.Spec.Template.Spec)
+	ready := o.Add(name, deployment, append(before, needs...), WorkloadTimeouts())
+	if webhooks == nil {
+		return ready
 	}
 	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first
 	// object comes.
-	return o.Add(name, operator.service, append(Needs(deployment), needs...))
+	return o.Add(name, webhooks, append(Needs(ready), needs...))
 }
 
-// addRights registers the two roles, and returns the bindings to the operator's account.
-func (o *Objects) addRights(name string, operator operator, needs, inNamespace []pulumi.CustomResource) []pulumi.CustomResource {
-	roleNeeds := needs
-	if operator.roleNamespace == operator.namespace {
-		roleNeeds = inNamespace
+// bindingOf gives the operator's account a role with the operator's name. It returns nil for other objects.
+func bindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: own.Namespace, Name: own.Name}}
+	reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Name: own.Name}
+	switch role := object.(type) {
+	case *rbacv1.ClusterRole:
+		reference.Kind = "ClusterRole"
+		return &rbacv1.ClusterRoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: reference, Subjects: subjects}
+	case *rbacv1.Role:
+		if role.Name == own.Name {
+			reference.Kind = "Role"
+			return &rbacv1.RoleBinding{ObjectMeta: role.ObjectMeta, RoleRef: reference, Subjects: subjects}
+		}
 	}
-	subjects := []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: operator.namespace, Name: operator.name}}
-	role := o.Add(name, &rbacv1.Role{ObjectMeta: operator.meta(operator.roleNamespace), Rules: operator.role}, roleNeeds)
-	bindings := Needs(o.Add(name, &rbacv1.RoleBinding{
-		ObjectMeta: operator.meta(operator.roleNamespace),
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: operator.name},
-		Subjects:   subjects,
-	}, append(Needs(role), inNamespace...)))
-	if len(operator.clusterRole) > 0 {
-		role := o.Add(name, &rbacv1.ClusterRole{ObjectMeta: operator.meta(""), Rules: operator.clusterRole}, needs)
-		bindings = append(bindings, o.Add(name, &rbacv1.ClusterRoleBinding{
-			ObjectMeta: operator.meta(""),
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: operator.name},
-			Subjects:   subjects,
-		}, append(Needs(role), inNamespace...)))
-	}
-	return bindings
+	return nil
 }
 
-func (o operator) labels() map[string]string { return Labels(o.name, o.name) }
-
-func (o operator) meta(namespace string) metav1.ObjectMeta {
-	return Meta(namespace, o.name, o.labels())
-}
-
-// selector finds the operator's pod.
-func (o operator) selector() *metav1.LabelSelector {
-	return &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": o.name}}
-}
-
-// policies close the namespace in both directions, except for the operator's
+// read reads the manifest of an operator, whose image nodes pull from a reference. It completes the
+// Deployment, and adds policies that close the namespace in both directions, except for the operator's
 // connections to the API server.
-func (o operator) policies() []*networkingv1.NetworkPolicy {
-	closed := &networkingv1.NetworkPolicy{
-		ObjectMeta: o.meta(o.namespace),
-		Spec: networkingv1.NetworkPolicySpec{
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
-		},
+func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object, error) {
+	text, err := Fill(o.Manifest, struct {
+		Image, Configuration string
+		Requests             corev1.ResourceList
+	}{image, o.Configuration, Requests(o.Requests)})
+	if err != nil {
+		return nil, nil, err
 	}
-	apiServer := &networkingv1.NetworkPolicy{
-		ObjectMeta: Meta(o.namespace, o.name+"-api-server", o.labels()),
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: *o.selector(),
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
-			Egress:      append(ToAPIServer(), networkingv1.NetworkPolicyEgressRule{Ports: DNS()}),
-		},
+	var objects []runtime.Object
+	for document := range strings.SplitSeq(text, "---\n") {
+		object, err := decode([]byte(document))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%w in the manifest of an operator:\n%s", err, document)
+		}
+		objects = append(objects, object)
 	}
-	return []*networkingv1.NetworkPolicy{closed, apiServer}
+	deployment := objects[0].(*appsv1.Deployment)
+	deployment.Labels = Labels(deployment.Name, deployment.Name)
+	for _, object := range objects {
+		if _, namespace := object.(*corev1.Namespace); !namespace {
+			metaOf(object).Labels = deployment.Labels
+		}
+	}
+	complete(deployment)
+	own := deployment.ObjectMeta
+	closed := &networkingv1.NetworkPolicy{ObjectMeta: own, Spec: networkingv1.NetworkPolicySpec{
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+	}}
+	apiServer := &networkingv1.NetworkPolicy{ObjectMeta: Meta(own.Namespace, own.Name+"-api-server", own.Labels), Spec: networkingv1.NetworkPolicySpec{
+		PodSelector: *deployment.Spec.Selector,
+		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
+		Egress:      append(ToAPIServer(), networkingv1.NetworkPolicyEgressRule{Ports: DNS()}),
+	}}
+	return deployment, append(objects[1:], closed, apiServer), nil
 }
 
-// deployment runs one replica, and stops the old one before it starts a new one,
-// because two operators would act on the same objects.
-func (o operator) deployment() *appsv1.Deployment {
-	o.container.Name = o.name
-	pod := corev1.PodSpec{
-		ServiceAccountName: o.name,
-		Containers:         []corev1.Container{o.container},
-		Volumes:            o.volumes,
-	}
-	Restrict(&pod, o.user)
-	o.placement.Apply(&pod)
-	return &appsv1.Deployment{
-		ObjectMeta: o.meta(o.namespace),
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(1)),
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Selector: o.selector(),
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: o.labels()},
-				Spec:       pod,
-			},
-		},
-	}
+// complete gives a Deployment what all operators have in common. It runs one replica, and stops the old one
+// before it starts a new one, because two operators would act on the same objects.
+func complete(deployment *appsv1.Deployment) {
+	spec := &deployment.Spec
+	spec.Replicas = new(int32(1))
+	spec.Strategy.Type = appsv1.RecreateDeploymentStrategyType
+	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app.kubernetes.io/name": deployment.Name}}
+	spec.Template.Labels = deployment.Labels
+	spec.Template.Spec.ServiceAccountName = deployment.Name
+	Restrict(&spec.Template.Spec, *spec.Template.Spec.SecurityContext.RunAsUser)
 }
 
-// Rule returns a rule that allows verbs on resources of an API group.
-func Rule(group string, verbs []string, resources ...string) rbacv1.PolicyRule {
-	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: resources, Verbs: verbs}
+func metaOf(object runtime.Object) *metav1.ObjectMeta {
+	return object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
+}
+
+// decode reads an object of one of Kubernetes' own kinds.
+func decode(document []byte) (runtime.Object, error) {
+	var kind metav1.TypeMeta
+	if err := yaml.Unmarshal(document, &kind); err != nil {
+		return nil, err
+	}
+	object, err := kinds.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+	if err != nil {
+		return nil, err
+	}
+	return object, yaml.UnmarshalStrict(document, object)
+}
+
+// Fill fills in a text/template. Its function json writes a value into YAML, in one line, and hash is [Hash].
+func Fill(text string, values any) (string, error) {
+	asJSON := func(value any) (string, error) {
+		text, err := json.Marshal(value)
+		return string(text), err
+	}
+	parsed, err := template.New("").Funcs(template.FuncMap{"json": asJSON, "hash": Hash}).Parse(text)
+	if err != nil {
+		return "", err
+	}
+	var filled strings.Builder
+	err = parsed.Execute(&filled, values)
+	return filled.String(), err
 }

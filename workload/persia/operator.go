@@ -28,7 +28,7 @@ func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderR
 	objects := r.Component("persia:operator:Operator", name)
 	operator := objects.AddOperator(name, kube.Operator{
 		Manifest: operatorManifest, Image: image, Requests: capacity.PERSIAOperator,
-		Kinds: []kube.Kind{{Resource: name, Definition: crd}},
+		Kinds: map[string]*extensionsv1.CustomResourceDefinition{name: crd},
 	}, needs)
 	// The pods of jobs get no token: the operator names no account for them, and so they have this one.
 	// Kubernetes makes it with the namespace, and deletes it with that.

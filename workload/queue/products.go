@@ -88,19 +88,20 @@ func ProvisionedPods(job string) map[string]string {
 var definitions []byte
 
 // kinds returns the kinds of an API group.
-func kinds(name, group string) ([]kube.Kind, error) {
+func kinds(name, group string) (map[string]*extensionsv1.CustomResourceDefinition, error) {
 	var all []*extensionsv1.CustomResourceDefinition
 	if err := json.Unmarshal(definitions, &all); err != nil {
 		return nil, fmt.Errorf("definitions.json: %w", err)
 	}
-	var kinds []kube.Kind
+	kinds := map[string]*extensionsv1.CustomResourceDefinition{}
 	for _, definition := range all {
-		if definition.Spec.Group == group {
-			kinds = append(kinds, kube.Kind{Resource: name + "-" + definition.Spec.Names.Plural, Definition: definition})
+		resource := name
+		if group != jobSetGroup { // which has one kind
+			resource += "-" + definition.Spec.Names.Plural
 		}
-	}
-	if len(kinds) == 1 {
-		kinds[0].Resource = name
+		if definition.Spec.Group == group {
+			kinds[resource] = definition
+		}
 	}
 	return kinds, nil
 }
