@@ -7,7 +7,7 @@ import (
 	"gonum.org/v1/gonum/optimize/convex/lp"
 )
 
-// blocking is the question of how many nodes some pods can block for one more.
+// blocking asks on how many nodes other pods can leave no room for one more.
 type blocking struct {
 	// node and pod are amounts by dimension: the scheduler's resources, and one more for each
 	// kind of pods that are kept apart, because a node holds one pod of such a kind.

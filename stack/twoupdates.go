@@ -54,7 +54,7 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 	return errors.Join(problems...)
 }
 
-// checkGrowing refuses more replicas of a StatefulSet that are smaller, if they do not fit beside all of the
+// checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all
 // old ones: Kubernetes creates those that are new first, and waits for them before it replaces any other.
 func checkGrowing(cfg *config.Stack, job *config.Job, was effects.Job, pool capacity.Pool) error {
 	var problems []error

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/GoogleCloudPlatform/prometheus-engine/manifests"
@@ -31,11 +33,11 @@ func addon(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: map[string]string{AddonLabel: "EnsureExists"}}
 }
 
-// csiDrivers are the drivers of GKE's storage.
-var csiDrivers = []storagev1.CSIDriver{
-	csiDriver(gcp.DriverGCSFuse, false, true),
-	csiDriver(gcp.DriverPersistentDisk, true, false),
-	csiDriver(gcp.DriverFilestore, false, true),
+// csiDrivers are the drivers of GKE's storage, by the path in a cluster's body that turns one on.
+var csiDrivers = map[string]storagev1.CSIDriver{
+	"addonsConfig.gcsFuseCsiDriverConfig.enabled":           csiDriver(gcp.DriverGCSFuse, false, true),
+	"addonsConfig.gcePersistentDiskCsiDriverConfig.enabled": csiDriver(gcp.DriverPersistentDisk, true, false),
+	"addonsConfig.gcpFilestoreCsiDriverConfig.enabled":      csiDriver(gcp.DriverFilestore, false, true),
 }
 
 func csiDriver(name string, attach, podInfo bool) storagev1.CSIDriver {
@@ -61,8 +63,14 @@ func storageClass(name string, mode storagev1.VolumeBindingMode) storagev1.Stora
 }
 
 // ApplyCluster puts into the control plane what GKE puts into a cluster, and returns when the API server
-// serves it. The program turns all drivers on. Nothing acts on the kinds of Managed Service for Prometheus.
+// serves it. It refuses a cluster without one of the drivers, which the program always turns on. Nothing
+// acts on the kinds of Managed Service for Prometheus.
 func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
+	for path := range csiDrivers {
+		if !google.Truth(body, path) {
+			return fmt.Errorf("%s of %s is off, which is not simulated", path, google.Text(body, "name"))
+		}
+	}
 	served, err := customKinds(google.Truth(body, "monitoringConfig.managedPrometheusConfig.enabled"))
 	if err != nil {
 		return err
@@ -77,7 +85,7 @@ func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
 	}
 	storage, definitions := client.StorageV1(), extensions.ApiextensionsV1().CustomResourceDefinitions()
 	err = errors.Join(
-		create(ctx, storage.CSIDrivers().Create, csiDrivers),
+		create(ctx, storage.CSIDrivers().Create, slices.Collect(maps.Values(csiDrivers))),
 		create(ctx, storage.StorageClasses().Create, storageClasses()),
 		create(ctx, definitions.Create, served))
 	if err != nil {

@@ -57,7 +57,7 @@ func recordedError(name string) error {
 	return refuse(recorded.Code, recorded.Errors[0].Reason, "%s", recorded.Message)
 }
 
-// refuse is a refusal with a message that is not recorded†.
+// refuse returns a refusal. A message given here is not recorded†.
 func refuse(code int, reason, format string, args ...any) error {
 	return fmt.Errorf("googleapi: Error %d: %s, %s", code, fmt.Sprintf(format, args...), reason)
 }

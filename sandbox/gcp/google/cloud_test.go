@@ -102,6 +102,10 @@ func TestRefusals(t *testing.T) {
 	member := func(of string) func(*Cloud) error {
 		return create("iam.member", "b/data/roles/r/member", Body{"member": of})
 	}
+	enabled := func(components ...any) Body { return Body{"componentConfig": Body{"enableComponents": components}} }
+	excluded := func(end string) Body {
+		return Body{"window": Body{"maintenanceExclusions": Body{"x": Body{"startTime": "2026-01-01T00:00:00Z", "endTime": end}}}}
+	}
 	pod := "principal://iam.googleapis.com/projects/" + ProjectNumber + "/locations/global/workloadIdentityPools/p.svc.id.goog/subject/ns/persia/sa/job"
 	agent := "serviceAccount:service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com"
 	for name, c := range map[string]struct {
@@ -113,18 +117,34 @@ func TestRefusals(t *testing.T) {
 		"an update that says nothing":        {nil, update("container.cluster", cluster, "releaseChannel", nil), "Error 400: Must specify a field to update., badRequest"},
 		"another kind":                       {nil, create("compute.address", "a", nil), "has no compute.address"},
 		"a subnetwork without its network":   {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network + "2", "ipCidrRange": "10.0.0.0/20"}), "Error 404: The resource '" + network + "2' was not found"},
+		"no range":                           {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network}), "Invalid value for field 'resource.ipCidrRange': ''"},
 		"a router without its network":       {nil, create("compute.router", router+"2", Body{"network": network + "2"}), network + "2' was not found"},
 		"a gateway without its router":       {nil, create("compute.router.nat", "p/us-central1/r2/nat", Body{}), "routers/r2' was not found"},
 		"a gateway":                          {nil, create("compute.router.nat", "p/us-central1/r/nat", Body{}), ""},
 		"a cluster without its network":      {nil, second(Body{"network": network + "2", "subnetwork": subnetwork}), network + "2' was not found"},
 		"a cluster without its subnetwork":   {nil, second(Body{"network": network, "subnetwork": subnetwork + "2"}), subnetwork + "2' was not found"},
+		"a subnetwork of another region":     {nil, second(Body{"network": network, "subnetwork": "projects/p/regions/us-east1/subnetworks/s"}), `does not exist in specified region "us-central1"`},
 		"ranges":                             {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"clusterSecondaryRangeName": "pods"}}), ""},
+		"no such range of pods":              {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"clusterSecondaryRangeName": "pod"}}), `Pod secondary range "pod" not found in network "` + computeURL + network + `", subnetwork "s"., badRequest`},
+		"no such range of services":          {nil, second(Body{"network": network, "subnetwork": subnetwork, "ipAllocationPolicy": Body{"servicesSecondaryRangeName": "service"}}), `Services secondary range "service" not found`},
+		"pods with addresses of nodes":       {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network, "ipCidrRange": "10.4.0.0/20", "secondaryIpRanges": ranges("10.4.0.0/14")}), "'resource.secondaryIpRanges[0].ipCidrRange': '10.4.0.0/14'. Invalid IPCidrRange: 10.4.0.0/14 conflicts with existing subnetwork 's2' in region 'us-central1'., invalid"},
+		"services with addresses of pods":    {nil, update("compute.subnetwork", subnetwork, "secondaryIpRanges", ranges("10.8.0.0/16")), "'resource.secondaryIpRanges[1].ipCidrRange': '10.8.0.0/20'. Invalid IPCidrRange: 10.8.0.0/20 conflicts"},
+		"a control plane in pods":            {nil, second(Body{"network": network, "subnetwork": subnetwork, "privateClusterConfig": Body{"masterIpv4CidrBlock": "10.4.1.0/28"}}), "'10.4.1.0/28'. Invalid IPCidrRange: 10.4.1.0/28 conflicts"},
+		"logs without those of the system":   {nil, second(Body{"loggingConfig": enabled("WORKLOADS")}), "SYSTEM_COMPONENTS must be enabled for other components of logging., badRequest"},
+		"metrics without the system's":       {nil, update("container.cluster", cluster, "monitoringConfig", enabled("POD")), "SYSTEM_COMPONENTS must be enabled for other components of monitoring."},
+		"no metrics":                         {nil, update("container.cluster", cluster, "monitoringConfig", enabled()), ""},
+		"an exclusion of 181 days":           {nil, update("container.cluster", cluster, "maintenancePolicy", excluded("2026-07-01T00:00:00Z")), `Maintenance exclusion "x" must not be longer than 180 days.`},
+		"an exclusion of 180 days":           {nil, update("container.cluster", cluster, "maintenancePolicy", excluded("2026-06-30T00:00:00Z")), ""},
+		"a range that a cluster uses":        {nil, update("compute.subnetwork", subnetwork, "secondaryIpRanges", ranges("10.12.0.0/14")), "already being used by '" + cluster + "'"},
 		"a network that is used":             {nil, remove("compute.network", network), "The resource '" + network + "' is already being used by "},
 		"a subnetwork that is used":          {nil, remove("compute.subnetwork", subnetwork), "is already being used by '" + cluster + "', resourceInUseByAnotherResource"},
 		"a cluster with its pools":           {nil, remove("container.cluster", cluster), ""},
 		"a pool without its cluster":         {remove("container.cluster", cluster), pool(Body{"machineType": "n2-standard-8"}), "The resource '" + cluster + "' was not found"},
+		"a smaller disk":                     {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 50.0), "New disk size must be larger than current size"},
+		"a larger disk":                      {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 150.0), ""},
 		"an account that does not exist":     {nil, member(agent), "Service account service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com does not exist"},
 		"an account that was asked for":      {create("serviceusage.identity", "projects/p/services/file", Body{"service": "file.googleapis.com"}), member(agent), ""},
+		"a service without an account":       {nil, create("serviceusage.identity", "projects/p/services/s", Body{"service": "s"}), "Service s has no identity"},
 		"a pod before any Workload Identity": {nil, member(pod), "Identity Pool does not exist (p.svc.id.goog)"},
 		"a pod with Workload Identity":       {update("container.cluster", cluster, "workloadIdentityConfig", Body{"workloadPool": "p.svc.id.goog"}), member(pod), ""},
 		"a member that has access already":   {member("user:a@example.com"), member("user:a@example.com"), ""},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // clusterDefaults returns the defaults of the recorded regional cluster, without its first
@@ -23,6 +24,9 @@ func clusterDefaults(Body) Body {
 }
 
 func completeCluster(c *Cloud, name string, body, old Body) error {
+	if err := checkCluster(body); err != nil {
+		return err
+	}
 	if old == nil {
 		// The persistent disk driver is on even if it is asked for off, until an update turns it off.
 		Set(body, "addonsConfig.gcePersistentDiskCsiDriverConfig.enabled", true)
@@ -35,7 +39,7 @@ func completeCluster(c *Cloud, name string, body, old Body) error {
 	fill(body, "locations", zonesOf(location))
 	body["selfLink"] = "https://container.googleapis.com/v1beta1/" + name
 	fill(body, "createTime", "2026-08-01T00:00:00+00:00")
-	if err := clusterNetwork(c, name, body); err != nil {
+	if err := clusterNetwork(c, name, body, old); err != nil {
 		return err
 	}
 	clusterEndpoints(body)
@@ -45,6 +49,24 @@ func completeCluster(c *Cloud, name string, body, old Body) error {
 	if pool := Text(body, "workloadIdentityConfig.workloadPool"); pool != "" {
 		Set(body, "workloadIdentityConfig.identityNamespace", pool)
 		Set(body, "workloadIdentityConfig.identityProvider", "https://container.googleapis.com/v1/"+name)
+	}
+	return nil
+}
+
+// checkCluster refuses settings that exclude each other.
+func checkCluster(body Body) error {
+	for _, of := range []string{"logging", "monitoring"} {
+		components := Texts(body, of+"Config.componentConfig.enableComponents")
+		if len(components) > 0 && !slices.Contains(components, "SYSTEM_COMPONENTS") {
+			return refuse(400, "badRequest", "SYSTEM_COMPONENTS must be enabled for other components of %s.", of)
+		}
+	}
+	for name, exclusion := range Object(body, "maintenancePolicy.window.maintenanceExclusions") {
+		start, startErr := time.Parse(time.RFC3339, Text(exclusion.(Body), "startTime"))
+		end, endErr := time.Parse(time.RFC3339, Text(exclusion.(Body), "endTime"))
+		if startErr != nil || endErr != nil || end.Sub(start) > 180*24*time.Hour {
+			return refuse(400, "badRequest", "Maintenance exclusion %q must not be longer than 180 days.", name)
+		}
 	}
 	return nil
 }
@@ -60,9 +82,10 @@ func zonesOf(location string) []any {
 	return []any{location + "-b", location + "-c", location + "-a"}
 }
 
-// clusterNetwork gives a cluster the ranges of its subnetwork. GKE turns private access to Google's APIs
-// on in the subnetwork.
-func clusterNetwork(c *Cloud, name string, body Body) error {
+// clusterNetwork refuses a new cluster in another region than its subnetwork's, or with ranges that the
+// subnetwork lacks†, in the words of public reports. GKE turns private access to Google's APIs on in
+// the subnetwork.
+func clusterNetwork(c *Cloud, name string, body, old Body) error {
 	if !has(body, "networkConfig.network") {
 		network, subnetwork := cmp.Or(Text(body, "network"), defaultNetwork), cmp.Or(Text(body, "subnetwork"), defaultNetwork)
 		Set(body, "networkConfig.network", networkOf(name, network))
@@ -73,18 +96,32 @@ func clusterNetwork(c *Cloud, name string, body Body) error {
 	}
 	called := Text(body, "networkConfig.subnetwork")
 	body["network"], body["subnetwork"] = Segment(Text(body, "networkConfig.network")), Segment(called)
-	subnetwork, err := c.Get("compute.subnetwork", called)
+	subnetwork, err := c.read("compute.subnetwork", called)
 	if err != nil {
 		return err
+	}
+	if region := Element(called, "regions"); !strings.HasPrefix(Element(name, "locations"), region) {
+		return refuse(400, "badRequest", "Subnet %q does not exist in specified region %q.", called, Element(name, "locations"))
+	}
+	// GKE makes a subnetwork for the control plane.
+	if control := Text(body, "privateClusterConfig.masterIpv4CidrBlock"); control != "" && subnetwork != nil {
+		if err := checkRange("resource.ipCidrRange", control, called, rangesOf(subnetwork)); err != nil {
+			return err
+		}
 	}
 	Set(body, "ipAllocationPolicy.useIpAliases", true)
 	policy := Object(body, "ipAllocationPolicy")
 	fill(policy, "stackType", "IPV4")
 	recorded := Object(recorded("container.cluster.regional"), "ipAllocationPolicy")
-	for _, of := range []string{"cluster", "services"} {
-		secondary, block := Text(policy, of+"SecondaryRangeName"), of+"Ipv4CidrBlock"
+	for _, of := range []struct{ field, called string }{{"cluster", "Pod"}, {"services", "Services"}} {
+		secondary := Text(policy, of.field+"SecondaryRangeName")
+		if old == nil && secondary != "" && rangeOf(subnetwork, secondary) == "" {
+			return refuse(400, "badRequest", "%s secondary range %q not found in network %q, subnetwork %q.",
+				of.called, secondary, computeURL+Text(body, "networkConfig.network"), Segment(called))
+		}
+		block := of.field + "Ipv4CidrBlock"
 		fill(policy, block, cmp.Or(rangeOf(subnetwork, secondary), Text(recorded, block)))
-		policy[of+"Ipv4Cidr"], body[of+"Ipv4Cidr"] = policy[block], policy[block]
+		policy[of.field+"Ipv4Cidr"], body[of.field+"Ipv4Cidr"] = policy[block], policy[block]
 	}
 	fill(policy, "clusterSecondaryRangeName", "gke-"+Segment(name)+"-pods-"+hash(name))
 	if subnetwork == nil {

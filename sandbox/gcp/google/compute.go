@@ -2,6 +2,7 @@ package google
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -29,10 +30,60 @@ func completeNetwork(_ *Cloud, name string, body, _ Body) error {
 	return nil
 }
 
-func completeSubnetwork(_ *Cloud, name string, body, _ Body) error {
+// completeSubnetwork refuses ranges that overlap, and to change or take away a secondary range that a
+// cluster uses†.
+func completeSubnetwork(c *Cloud, name string, body, old Body) error {
 	compute(name, body)
+	ranges := rangesOf(body)
+	for i, cidr := range ranges {
+		field := "resource.ipCidrRange"
+		if i > 0 {
+			field = fmt.Sprintf("resource.secondaryIpRanges[%d].ipCidrRange", i-1)
+		}
+		if err := checkRange(field, cidr, name, ranges[:i]); err != nil {
+			return err
+		}
+	}
+	body["gatewayAddress"] = netip.MustParsePrefix(ranges[0]).Masked().Addr().Next().String()
 	fill(body, "fingerprint", hash(name))
+	clusters, err := c.all("container.cluster")
+	if err != nil {
+		return err
+	}
+	for cluster, of := range clusters {
+		for _, secondary := range Objects(old, "secondaryIpRanges") {
+			called := Text(secondary, "rangeName")
+			if Text(of, "networkConfig.subnetwork") == name && rangeOf(body, called) != Text(secondary, "ipCidrRange") {
+				return refuse(400, "resourceInUseByAnotherResource", "The subnetwork resource '%s' is already being used by '%s'", name, cluster)
+			}
+		}
+	}
 	return nil
+}
+
+// checkRange refuses a range that is none or overlaps with one of a subnetwork's, in the words of a public
+// report (terraform-google-modules/terraform-google-network, issue 20).
+func checkRange(field, cidr, subnetwork string, taken []string) error {
+	prefix, err := netip.ParsePrefix(cidr)
+	if err != nil {
+		return refuse(400, "invalid", "Invalid value for field '%s': '%s'.", field, cidr)
+	}
+	for _, other := range taken {
+		if other, err := netip.ParsePrefix(other); err == nil && other.Overlaps(prefix) {
+			return refuse(400, "invalid", "Invalid value for field '%s': '%s'. Invalid IPCidrRange: %s conflicts with existing subnetwork '%s' in region '%s'.",
+				field, cidr, cidr, Segment(subnetwork), Element(subnetwork, "regions"))
+		}
+	}
+	return nil
+}
+
+// rangesOf returns the ranges of a subnetwork, its primary one first.
+func rangesOf(subnetwork Body) []string {
+	ranges := []string{Text(subnetwork, "ipCidrRange")}
+	for _, secondary := range Objects(subnetwork, "secondaryIpRanges") {
+		ranges = append(ranges, Text(secondary, "ipCidrRange"))
+	}
+	return ranges
 }
 
 // rangeOf returns a secondary range of a subnetwork by its name, or "".
@@ -64,9 +115,13 @@ func routerOf(nat string, _ Body) string {
 	return fmt.Sprintf("projects/%s/regions/%s/routers/%s", parts[0], parts[1], parts[2])
 }
 
-func completeDisk(_ *Cloud, name string, body, _ Body) error {
+// completeDisk refuses a disk that is smaller than it was.
+func completeDisk(_ *Cloud, name string, body, old Body) error {
 	compute(name, body)
-	body["sizeGb"] = fmt.Sprint(body["sizeGb"])
+	if size(body) < size(old) {
+		return refuse(400, "invalid", "Invalid value for field 'sizeGb': '%d'. New disk size must be larger than current size.", size(body))
+	}
+	body["sizeGb"] = fmt.Sprint(size(body))
 	location, _, _ := strings.Cut(name, "/disks/")
 	body["type"] = computeURL + location + "/diskTypes/" + Segment(Text(body, "type"))
 	zones := []any{}
@@ -82,4 +137,11 @@ func completeDisk(_ *Cloud, name string, body, _ Body) error {
 		Set(body, key, value+"/cryptoKeyVersions/1") // †
 	}
 	return nil
+}
+
+func size(body Body) int {
+	value, _ := Lookup(body, "sizeGb")
+	var gb int
+	_, _ = fmt.Sscan(fmt.Sprint(value), &gb)
+	return gb
 }

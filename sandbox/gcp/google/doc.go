@@ -1,7 +1,6 @@
 // Package google simulates the part of Google Cloud's APIs that the program
 // reaches: it answers requests with the bodies that the real APIs would answer
-// with, keeps them in files, and refuses to create what lacks a resource that it
-// needs, and to delete what is in use. The values of requests it takes as they are.
+// with, keeps them in files, and refuses what the APIs refuse.
 //
 // answers.json drives it: answers that Config Connector recorded from the real
 // Google Cloud (GoogleCloudPlatform/k8s-config-connector, August 2026), with the

@@ -2,7 +2,7 @@ package google
 
 import "strings"
 
-// rules are what one kind of resource has that its recorded answers do not show. All may be nil.
+// rules are what one kind of resource has that its recorded answers do not show. All may be zero.
 type rules struct {
 	// defaults returns the fields that the service sets by itself.
 	defaults func(request Body) Body

@@ -61,6 +61,9 @@ func completeRepository(_ *Cloud, name string, body, _ Body) error {
 // completeIdentity names the account that Filestore acts as in a project. The project does not have it
 // before it is asked for.
 func completeIdentity(_ *Cloud, _ string, body, _ Body) error {
+	if service := Text(body, "service"); service != "file.googleapis.com" {
+		return refuse(404, "notFound", "Service %s has no identity", service) // †
+	}
 	body["email"] = "service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com"
 	return nil
 }
@@ -90,7 +93,7 @@ func checkMember(c *Cloud, _ string, body, _ Body) error {
 
 // any reports whether a resource of a kind has a text at a path.
 func (c *Cloud) any(kind, path, text string) (bool, error) {
-	bodies, err := c.List(kind)
+	bodies, err := c.all(kind)
 	for _, body := range bodies {
 		if Text(body, path) == text {
 			return true, nil
