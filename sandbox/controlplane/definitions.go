@@ -8,8 +8,10 @@ import (
 
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
+	informers "k8s.io/apiextensions-apiserver/pkg/client/informers/externalversions"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -35,26 +37,29 @@ func RetryCleanups(ctx context.Context, config *rest.Config, logger *slog.Logger
 	if err != nil {
 		return fmt.Errorf("retry cleanups: %w", err)
 	}
+	// Definitions are large, and change seldom.
+	watched := informers.NewSharedInformerFactory(client, 0)
+	definitions := watched.Apiextensions().V1().CustomResourceDefinitions().Lister()
+	watched.Start(ctx.Done())
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := retryCleanups(ctx, client); err != nil && ctx.Err() == nil {
+		list, err := definitions.List(labels.Everything())
+		if err == nil {
+			err = retryCleanups(ctx, client, list)
+		}
+		if err != nil && ctx.Err() == nil {
 			logger.Warn("retry cleanups", "error", err)
 		}
 	}, cleanupPoll)
 	return nil
 }
 
-func retryCleanups(ctx context.Context, client extensions.Interface) error {
-	definitions := client.ApiextensionsV1().CustomResourceDefinitions()
-	list, err := definitions.List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return err
-	}
-	for _, definition := range list.Items {
+func retryCleanups(ctx context.Context, client extensions.Interface, definitions []*extensionsv1.CustomResourceDefinition) error {
+	for _, definition := range definitions {
 		if !cleanupFailed(definition) {
 			continue
 		}
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, retriedAnnotation, definition.ResourceVersion)
-		_, err := definitions.Patch(ctx, definition.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		_, err := client.ApiextensionsV1().CustomResourceDefinitions().Patch(ctx, definition.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -62,7 +67,7 @@ func retryCleanups(ctx context.Context, client extensions.Interface) error {
 	return nil
 }
 
-func cleanupFailed(definition extensionsv1.CustomResourceDefinition) bool {
+func cleanupFailed(definition *extensionsv1.CustomResourceDefinition) bool {
 	for _, condition := range definition.Status.Conditions {
 		if condition.Type == extensionsv1.Terminating {
 			return condition.Reason == "InstanceDeletionFailed"

@@ -34,7 +34,7 @@ func TestRetryCleanups(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewSimpleClientset(c.definition)
-			require.NoError(t, retryCleanups(t.Context(), client))
+			require.NoError(t, retryCleanups(t.Context(), client, []*extensionsv1.CustomResourceDefinition{c.definition}))
 			got, err := client.ApiextensionsV1().CustomResourceDefinitions().Get(t.Context(), c.definition.Name, metav1.GetOptions{})
 			require.NoError(t, err)
 			assert.Equal(t, c.want, got.Annotations)

@@ -2,7 +2,6 @@ package gcp
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -64,108 +63,85 @@ func terraformName(in fields, name string) string {
 	return ""
 }
 
-// toTerraform converts what Pulumi holds of a resource. It leaves out what the schema does not know,
-// and what has another type than in the schema, and returns what is wrong with it. The bridge would
-// convert some values to the right type; the SDK of the program never creates such values.
-func toTerraform(in fields, properties resource.PropertyMap) (object map[string]any, wrong []string) {
-	object = map[string]any{}
+// notProperties returns the paths of the properties that the schema does not have. The types of the
+// others are right: the program's SDK knows them.
+func notProperties(in fields, properties resource.PropertyMap, at string) (paths []string) {
 	for _, key := range slices.Sorted(maps.Keys(properties)) {
-		if key == "id" || resource.IsInternalPropertyKey(key) {
+		if resource.IsInternalPropertyKey(key) {
 			continue
 		}
 		field := terraformName(in, string(key))
 		if field == "" {
-			wrong = append(wrong, string(key)+" is not a property")
+			paths = append(paths, at+string(key))
 			continue
 		}
-		value, inside := valueToTerraform(in[field], properties[key])
-		for _, text := range inside {
-			wrong = append(wrong, string(key)+text)
+		elements := []resource.PropertyValue{properties[key]}
+		if properties[key].IsArray() {
+			elements = properties[key].ArrayValue()
 		}
-		if value != nil {
+		for _, element := range elements {
+			if below := nested(in[field]); below != nil && element.IsObject() {
+				paths = append(paths, notProperties(below, element.ObjectValue(), at+string(key)+".")...)
+			}
+		}
+	}
+	return paths
+}
+
+// toTerraform converts what Pulumi holds of a resource. It leaves out what the schema does not know.
+func toTerraform(in fields, properties resource.PropertyMap) map[string]any {
+	object := map[string]any{}
+	for key, property := range properties {
+		field := terraformName(in, string(key))
+		if field == "" {
+			continue
+		}
+		if value := valueToTerraform(in[field], property); value != nil {
 			object[field] = value
 		}
 	}
-	return object, wrong
+	return object
 }
 
-// text is the schema of the elements of maps.
-var text = &schema.Schema{Type: schema.TypeString}
-
-func valueToTerraform(s *schema.Schema, value resource.PropertyValue) (any, []string) {
+func valueToTerraform(s *schema.Schema, value resource.PropertyValue) any {
 	switch {
 	case value.IsSecret():
 		return valueToTerraform(s, value.SecretValue().Element)
 	case value.IsOutput() && value.OutputValue().Known:
 		return valueToTerraform(s, value.OutputValue().Element)
 	case value.IsOutput(), value.IsComputed():
-		return shimv2.UnknownVariableValue, nil
+		return shimv2.UnknownVariableValue
 	case value.IsNull():
-		return nil, nil
-	}
-	ok := false
-	switch s.Type {
-	case schema.TypeList, schema.TypeSet:
-		if isList(s) != value.IsArray() {
-			break
-		}
-		if !isList(s) {
-			value = resource.NewProperty([]resource.PropertyValue{value})
-		}
+		return nil
+	case isList(s):
 		return listToTerraform(s, value.ArrayValue())
-	case schema.TypeMap:
-		if ok = value.IsObject(); ok {
-			texts := map[string]any{}
-			for key, element := range value.ObjectValue() {
-				texts[string(key)], _ = valueToTerraform(text, element)
-			}
-			return texts, nil
+	case s.Type == schema.TypeList, s.Type == schema.TypeSet:
+		return listToTerraform(s, []resource.PropertyValue{value})
+	case s.Type == schema.TypeMap:
+		texts := map[string]any{}
+		for key, element := range value.ObjectValue() {
+			texts[string(key)] = valueToTerraform(&schema.Schema{Type: schema.TypeString}, element)
 		}
-	case schema.TypeBool:
-		ok = value.IsBool()
-	case schema.TypeInt:
-		if ok = value.IsNumber() && value.NumberValue() == float64(int(value.NumberValue())); ok {
-			return int(value.NumberValue()), nil
-		}
-	case schema.TypeFloat:
-		ok = value.IsNumber()
-	case schema.TypeString:
-		ok = value.IsString()
+		return texts
+	case s.Type == schema.TypeInt:
+		return int(value.NumberValue())
 	}
-	if !ok {
-		return nil, []string{fmt.Sprintf(" is not a %s", s.Type)}
-	}
-	return value.V, nil
+	return value.V
 }
 
-func listToTerraform(s *schema.Schema, elements []resource.PropertyValue) (any, []string) {
-	list, wrong := []any{}, []string(nil)
-	for i, element := range elements {
-		at := ""
-		if isList(s) {
-			at = fmt.Sprintf("[%d]", i)
-		}
-		below := nested(s)
-		switch {
+func listToTerraform(s *schema.Schema, elements []resource.PropertyValue) any {
+	list := []any{}
+	for _, element := range elements {
+		switch below := nested(s); {
 		case below == nil:
-			converted, inside := valueToTerraform(s.Elem.(*schema.Schema), element)
-			for _, text := range inside {
-				wrong = append(wrong, at+text)
-			}
-			list = append(list, converted)
+			list = append(list, valueToTerraform(s.Elem.(*schema.Schema), element))
 		case element.IsObject():
-			converted, inside := toTerraform(below, element.ObjectValue())
-			for _, text := range inside {
-				wrong = append(wrong, at+"."+text)
-			}
-			list = append(list, converted)
-		case element.IsComputed():
-			list = append(list, shimv2.UnknownVariableValue)
+			list = append(list, toTerraform(below, element.ObjectValue()))
 		default:
-			wrong = append(wrong, at+" is not an object")
+			list = append(list, shimv2.UnknownVariableValue)
 		}
 	}
-	return list, wrong
+	return list
 }
 
 // toPulumi converts what Terraform holds of a resource. What is null is left out.

@@ -30,7 +30,7 @@ func (p *Provider) plan(ctx context.Context, urn resource.URN, id resource.ID, o
 			return plan{}, err
 		}
 	}
-	config, _ := toTerraform(r.fields, inputs)
+	config := toTerraform(r.fields, inputs)
 	keys := map[string]struct{}{}
 	for _, text := range ignored {
 		if path, err := resource.ParsePropertyPath(text); err == nil {
@@ -53,7 +53,7 @@ func (p *Provider) proposed(planned plan) (resource.PropertyMap, error) {
 
 // state returns Terraform's state of a resource.
 func (p *Provider) state(r *resourceType, id resource.ID, properties resource.PropertyMap) (shim.InstanceState, error) {
-	object, _ := toTerraform(r.fields, properties)
+	object := toTerraform(r.fields, properties)
 	return p.shim.ResourcesMap().Get(r.name).InstanceState(string(id), object, nil)
 }
 

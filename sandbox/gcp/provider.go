@@ -87,11 +87,11 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	if err != nil {
 		return plugin.CheckResponse{}, err
 	}
-	object, reasons := toTerraform(r.fields, req.News)
-	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%s in pulumi-gcp's schema of %s", reason, r.token)
+	var reasons []string
+	for _, path := range notProperties(r.fields, req.News, "") {
+		reasons = append(reasons, fmt.Sprintf("%s is not a property in pulumi-gcp's schema of %s", path, r.token))
 	}
-	_, errs := p.shim.ValidateResource(ctx, r.name, p.shim.NewResourceConfig(ctx, object))
+	_, errs := p.shim.ValidateResource(ctx, r.name, p.shim.NewResourceConfig(ctx, toTerraform(r.fields, req.News)))
 	// The SDK visits fields in the random order of a map.
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	for _, err := range errs {

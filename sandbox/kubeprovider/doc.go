@@ -37,8 +37,7 @@
 // # Stricter
 //
 //   - Names are required: nothing is named automatically. Nothing is imported.
-//   - A kubeconfig is required, of a cluster on this machine, and so are clusterIdentifier and
-//     enablePatchForce.
+//   - A kubeconfig is required, of a cluster on this machine.
 //   - A StatefulSet is not ready before its controller has seen the last change.
 //   - A workload that Kubernetes says has failed is an error at once, not when the
 //     time is up. An object that is being deleted is not waited for.

@@ -87,12 +87,6 @@ func (b *builder) whenStale(ctx context.Context, tools []tool, do func(stale []s
 // build compiles the tools that are out of date.
 func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
 	return b.whenStale(ctx, tools, func(stale []string) error {
-		ctx, cancel := context.WithCancel(ctx)
-		downloaded := b.download(ctx, tools, stale)
-		defer func() {
-			cancel()
-			<-downloaded // nothing writes into Go's caches any more
-		}()
 		for i, t := range tools {
 			if !slices.Contains(stale, t.name) {
 				continue
@@ -111,22 +105,6 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 		}
 		return nil
 	})
-}
-
-// download fetches the source of the stale tools, in the order in which they are
-// compiled, so that the network works while the compiler does. What it cannot fetch the
-// compilation fetches, or reports. It closes the channel at its end.
-func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, t := range tools {
-			if slices.Contains(stale, t.name) {
-				_, _ = b.goCommand(ctx, t.dir, "list", "-deps", t.pkg)
-			}
-		}
-	}()
-	return done
 }
 
 // compile leaves either the complete binary and its stamp, or no stamp.
@@ -200,16 +178,7 @@ func (b *builder) goCommand(ctx context.Context, dir string, args ...string) (st
 		if ctx.Err() != nil {
 			return "", context.Cause(ctx)
 		}
-		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, tail(diagnostics.String(), 20))
+		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(diagnostics.String()))
 	}
 	return strings.TrimSpace(output.String()), nil
-}
-
-// tail returns the last lines of s.
-func tail(s string, lines int) string {
-	all := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	if len(all) > lines {
-		all = all[len(all)-lines:]
-	}
-	return strings.Join(all, "\n")
 }

@@ -17,24 +17,20 @@ const repairDelay = time.Second
 // managed instance groups do. The new machine has the name of the lost one, and none of its pods.
 func (e Engine) Repair(ctx context.Context, logger *slog.Logger) error {
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
-		if err := e.repairPools(ctx, logger); err != nil && ctx.Err() == nil {
+		pools, err := e.Pools()
+		for _, pool := range pools {
+			if !pool.Autoscaled() {
+				err = errors.Join(err, e.repair(ctx, pool, logger))
+			}
+		}
+		if err != nil && ctx.Err() == nil {
 			logger.Error("repair of node pools: trying again", "error", err)
 		}
 	}, repairDelay)
 	return nil
 }
 
-// repairPools gives the pools the nodes that they lack now.
-func (e Engine) repairPools(ctx context.Context, logger *slog.Logger) error {
-	pools, err := e.Pools()
-	for _, pool := range pools {
-		if !pool.Autoscaled() {
-			err = errors.Join(err, e.repair(ctx, pool, logger))
-		}
-	}
-	return err
-}
-
+// repair gives a pool the nodes that it lacks now.
 func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) error {
 	client, err := e.Client()
 	if err != nil {
