@@ -25,7 +25,7 @@ func TestCapacityRefuses(t *testing.T) {
 		{"spare nodes", edits{"persia:nodePools[0].spareNodes": 1},
 			"persia:nodePools[0].nodes", []string{"2 × a2-highgpu-8g are too few for 2 with pods and 1 spare; write 3"}},
 		{"autoscaling counts at its maximum", edits{"persia:jobs[0].embeddingWorker.replicas": 5},
-			"persia:nodePools[1].autoscaling.maxNodes", []string{"4 × n2-highmem-32 have too little", "5 × embeddingWorker of train", "write 5"}},
+			"persia:nodePools[1].autoscaling.maxNodes", []string{"4 × n2-highmem-32 have too little", "5 × embeddingWorker of train", "; write 5"}},
 		{"rounded up to whole zones", edits{
 			"persia:cluster.zones":             []any{"us-central1-a", "us-central1-b"},
 			"persia:nodePools[2].nodes":        2,
