@@ -155,7 +155,7 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 	case ok && m.GPUs > 0:
 		p.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without GPUs, like e2-standard-4")
 	case ok && m.Arm():
-		s.checkArm(p, machineType, m.Type, "the cluster's services", m.Type)
+		p.Invalid(machineType, m.Type, "has Arm processors, and GKE keeps the pods of the stack off them; write another type, like e2-standard-4")
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
 		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -18,28 +17,13 @@ import (
 	"persia/gcp"
 )
 
-// checkAssignment checks that a container fits a node of the pool that it is assigned to,
-// and returns the pool. The path is of the object with nodePool and resources. Asks is whether its
-// pods ask for nodes.
-func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) (Pool, bool) {
+// checkAssignment checks the resources of a container, and the pool that it is assigned to. The path is of the
+// object with nodePool and resources. Asks is whether its pods ask for nodes.
+func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) {
 	at, before := path.Child("resources"), p.Count()
 	checkResources(p, at, who, r)
-	valid := p.Count() == before
-	pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed, asks)
-	if ok {
-		s.checkRoom(p, at, who, r, pool)
-		s.checkArm(p, path.Child("nodePool"), poolName, who, pool.MachineType)
-	}
-	if ok && valid {
+	if pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed, asks); ok && p.Count() == before {
 		s.checkResourceNames(p, at, who, r, pool)
-	}
-	return pool, ok
-}
-
-// checkArm refuses Arm machines for pods that do not tolerate their taint.
-func (s *Stack) checkArm(p *input.Problems, path *field.Path, value, who, machineType string) {
-	if m := (gcp.Machine{Type: machineType}); m.Arm() && s.Cluster.Existing == nil {
-		p.Invalid(path, value, "has Arm machines, %s, and GKE keeps the pods of %s off them; choose another machine type", machineType, who)
 	}
 }
 
@@ -57,38 +41,6 @@ func (s *Stack) checkResourceNames(p *input.Problems, path *field.Path, who stri
 			}
 		}
 	}
-}
-
-// checkRoom checks that an empty node has room for one replica.
-func (s *Stack) checkRoom(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
-	if _, ok := pool.Machine(s.MachineTypes); !ok {
-		return
-	}
-	room := s.nodeRoom(pool)
-	for _, has := range []struct {
-		resource corev1.ResourceName
-		amount   *resource.Quantity
-		text     string
-	}{
-		{corev1.ResourceCPU, resource.NewMilliQuantity(room.MilliCPU, resource.DecimalSI), fmt.Sprintf("%.2f vCPU", float64(room.MilliCPU/10)/100)},
-		{corev1.ResourceMemory, resource.NewQuantity(room.MemoryBytes, resource.BinarySI), fmt.Sprintf("%.1fGi", float64(room.MemoryBytes*10/capacity.GiB)/10)},
-		{corev1.ResourceEphemeralStorage, resource.NewQuantity(room.EphemeralBytes, resource.BinarySI), fmt.Sprintf("%dGi of ephemeral storage", room.EphemeralBytes/capacity.GiB)},
-	} {
-		if q, at, ok := askedAmount(path, r, has.resource); ok && q.Cmp(*has.amount) > 0 {
-			p.Invalid(at, q.String(), "%s does not fit on a node of pool %q: of %s, GKE and the pods on every node leave %s; request less%s",
-				who, pool.Name, pool.MachineType, has.text, s.orMachine(r, pool))
-		}
-	}
-}
-
-// orMachine suggests a machine type with room for a replica.
-func (s *Stack) orMachine(r corev1.ResourceRequirements, pool Pool) string {
-	replica := capacity.Pods{Requests: PodRequests(r)}
-	m, found := s.cheapestMachine(pool, func(node capacity.Resources) bool { return capacity.Pool{Node: node}.Holds(replica) > 0 })
-	if !found {
-		return ""
-	}
-	return ", or choose a machine type that holds it, like " + m.Type
 }
 
 // cheapestMachine returns the cheapest machine type of the catalogue whose nodes fit, if possible with the pool's
@@ -133,22 +85,14 @@ func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bo
 	return gcp.Machine{}, false
 }
 
-// checkGPUs checks that a node has the GPUs that one replica requests.
-func (s *Stack) checkGPUs(p *input.Problems, path *field.Path, who string, r corev1.ResourceRequirements, pool Pool) {
-	m, ok := pool.Machine(s.MachineTypes)
-	q, at, asks := askedAmount(path, r, ResourceGPU)
-	if !ok || !asks {
-		return
-	}
-	if has := int64(m.GPUs); q.CmpInt64(has) > 0 {
-		p.Invalid(at, q.String(), "%s requests %s %s, but a node of pool %q has %d; request at most that, or assign it to another pool", who, &q, ResourceGPU, pool.Name, has)
-	}
-}
-
 // checkCapacity checks that every pool holds its pods. The stack must have no other problem.
 func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {
-		if !pool.Fits() {
+		if len(pool.TooLarge) > 0 {
+			p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
+				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, and %d GPUs; request less, assign it to another pool, or %s",
+				cmp.Or(pool.Short(), "room"), pool.TooLarge[0].Name, float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10, pool.Node.GPUs, s.remedy(pool))
+		} else if !pool.Fits() {
 			p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
 		}
 	}
@@ -159,8 +103,6 @@ func tooFew(pool capacity.PoolPlan) string {
 	nodes := fmt.Sprintf("%d × %s", pool.Nodes, pool.Machine.Type)
 	missing, alike := pool.Missing()
 	switch short := cmp.Or(pool.Short(), "room"); {
-	case len(pool.TooLarge) > 0:
-		return fmt.Sprintf("a %s has too little %s for a pod of %s", pool.Machine.Type, short, pool.TooLarge[0].Name)
 	case pool.Needed-pool.Spare <= pool.Nodes:
 		return fmt.Sprintf("%s are too few for %d with pods and %d spare", nodes, pool.Needed-pool.Spare, pool.Spare)
 	case alike:

@@ -10,48 +10,45 @@ import (
 // Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob;
 // the names that older releases of PERSIA use are accepted too.
 type Job struct {
-	// The tag beside is on fields that no PersiaJob has, and that stay in the stack file
-	// next to manifest.
-
 	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job.
 	// The other fields here override it, and a NatsCluster in it sets what persia:nats does
 	// not.
-	Manifest string `json:"manifest,omitempty" beside:"manifest"`
+	Manifest string `json:"manifest,omitempty"`
 	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
 	// roles, and `persiaEnv` are required without `manifest`.
-	Name string `json:"name,omitempty" beside:"manifest"`
+	Name string `json:"name,omitempty"`
 	// RunID names one run of the training job. Change it to train again from the start.
-	RunID string `json:"runId,omitempty" default:"1" form:"label" beside:"manifest"`
+	RunID string `json:"runId,omitempty" default:"1" form:"label"`
 	// Suspend removes all replicas of the job so that their nodes can be released, after
 	// the job has finished or until you resume it.
-	Suspend bool `json:"suspend,omitempty" beside:"manifest"`
+	Suspend bool `json:"suspend,omitempty"`
 	// Engine chooses what creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all
 	// roles, whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
-	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator" beside:"manifest"`
+	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator"`
 	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It
 	// requires engine: jobset. Default: the job does not wait.
-	Queue string `json:"queue,omitempty" beside:"manifest"`
+	Queue string `json:"queue,omitempty"`
 	// Priority is a name in persia:queue. Default: the name default.
-	Priority string `json:"priority,omitempty" beside:"manifest"`
+	Priority string `json:"priority,omitempty"`
 	// Script starts the roles with a script instead of persia-launcher, which images of
 	// older PERSIA releases do not have.
-	Script *Script `json:"script,omitempty" beside:"manifest"`
+	Script *Script `json:"script,omitempty"`
 	// NATS overrides settings of persia:nats for the job's own NATS cluster.
-	NATS NATSOverrides `json:"nats,omitempty" beside:"manifest"`
+	NATS NATSOverrides `json:"nats,omitempty"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
 	// NodePool is the node pool of roles that do not set their own.
-	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
+	NodePool string `json:"nodePool,omitempty"`
 	// Mounts are volumes of the stack that every role mounts.
-	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
+	Mounts []Mount `json:"mounts,omitempty"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty" unique:"name"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
 	// interval, if a machine type of the job has `hoursBetweenFailures`.
-	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400" beside:"manifest"`
+	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
-	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400" beside:"manifest"`
+	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400"`
 	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
@@ -63,7 +60,7 @@ type Job struct {
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
 	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
 	// registries.
-	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" unique:"name" beside:"manifest"`
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" unique:"name"`
 
 	// NNWorker trains the dense neural network.
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
@@ -130,7 +127,7 @@ type Role struct {
 	// Replicas is the number of pods of the role.
 	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
 	// NodePool is the node pool on which the replicas run. Default: the job's.
-	NodePool string `json:"nodePool,omitempty" beside:"manifest"`
+	NodePool string `json:"nodePool,omitempty"`
 	// Resources are the requests and limits of one replica. At least cpu and memory are
 	// required. Requests default to the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`
@@ -139,12 +136,12 @@ type Role struct {
 	// Env are environment variables of this role, which take precedence over the job's.
 	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	// Mounts are volumes of the stack that this role mounts in addition to the job's.
-	Mounts []Mount `json:"mounts,omitempty" beside:"manifest"`
+	Mounts []Mount `json:"mounts,omitempty"`
 	// VolumeMounts mount the job's `volumes` by name.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
 	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
 	// to write a checkpoint.
-	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" max:"86400" beside:"manifest"`
+	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" max:"86400"`
 
 	stored []storedMount // the volumes of the stack that the role mounts
 }

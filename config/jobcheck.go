@@ -122,10 +122,7 @@ func (s *Stack) checkJobs(p *input.Problems) {
 		j := &s.Jobs[i]
 		c.job(j.At(), j)
 		for _, role := range j.Roles() {
-			at := j.At().Child(role.Field)
-			if pool, ok := s.checkAssignment(p, at, role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind)); ok {
-				s.checkGPUs(p, at.Child("resources"), role.Field, role.Resources, pool)
-			}
+			s.checkAssignment(p, j.At().Child(role.Field), role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind))
 		}
 	}
 	input.Unique(p, field.NewPath(jobsKey), "name", input.Words(s.Jobs, func(j Job) string { return j.Name }))

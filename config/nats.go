@@ -232,9 +232,13 @@ func checkPayload(p *input.Problems, path *field.Path, s NATS) {
 	if s.MaxPayload < persiaPayload {
 		p.Warn(path.Child("maxPayload"), "%d bytes are less than the %d that a message of PERSIA may have, and NATS disconnects a client that sends more; omit it", s.MaxPayload, persiaPayload)
 	}
-	memory, at, ok := limitAmount(path.Child("resources"), s.Resources, corev1.ResourceMemory)
+	at := path.Child("resources", "limits").Key("memory")
+	memory, limited := s.Resources.Limits[corev1.ResourceMemory]
+	if !limited {
+		at, memory = path.Child("resources", "requests").Key("memory"), s.Resources.Requests[corev1.ResourceMemory]
+	}
 	needed := resource.NewQuantity(serverProcess+int64(s.MaxPending())+2*int64(s.MaxPayload), resource.BinarySI)
-	if ok && memory.Sign() > 0 && memory.Cmp(*needed) < 0 {
+	if memory.Sign() > 0 && memory.Cmp(*needed) < 0 {
 		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: six messages of maxPayload, and 64Mi; increase it",
 			(needed.Value()+capacity.MiB-1)/capacity.MiB)
 	}

@@ -41,7 +41,7 @@ func TestNATSRefused(t *testing.T) {
 		{"memory that is only requested", edits{"persia:nats.resources": edits{"requests": edits{"cpu": 1, "memory": "300Mi"}}},
 			"persia:nats.resources.requests[memory]", []string{"300Mi", "less than 364Mi"}},
 		{"too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
-			"persia:nats.resources.limits[memory]", []string{"14Gi", `pool "system"`, "of e2-standard-4", "leave 11.9Gi", "choose a machine type that holds it, like"}},
+			"persia:cluster.systemPool.machineType", []string{`"e2-standard-4"`, "memory for a pod of NATS server", "11.9Gi", "write machineType: n2-highmem-8"}},
 	})
 	for name, changes := range map[string]edits{
 		"just enough memory":    {"persia:nats.resources.limits.memory": "364Mi"},

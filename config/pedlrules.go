@@ -20,19 +20,13 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	checkService(p, path.Child("service"), pedl.Service)
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
 	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
-	if pool, ok := s.Pool(pedl.NodePool); ok && pedl.Postgres.External == nil {
-		s.checkRoom(p, path.Child("postgresql", "resources"), databaseName, pedl.Postgres.Resources, pool)
-	}
 	s.checkAgents(p, path.Child("agent"), pedl.Agent)
 	if pedl.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
 		if pool, ok := s.checkPool(p, at, pedl.SupportCheck.NodePool, s.poolNames(), false); ok && pool.GPU == nil {
 			p.Invalid(at, pool.Name, "has no GPUs, which the check requires; choose a GPU pool")
-		} else if ok {
-			s.checkArm(p, at, pool.Name, "the check", pool.MachineType)
 		}
 	}
-	s.checkAgentsAlone(p)
 }
 
 // checkAgents checks the agents. It refuses pools whose nodes come and go: Kubernetes does not see trials.
@@ -51,27 +45,11 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 		if !ok {
 			continue
 		}
-		s.checkArm(p, pools.Index(i), name, "PEDL's agents", pool.MachineType)
+		if use := s.poolUses()[name]; use.roles || use.others {
+			p.Invalid(pools.Index(i), name, "is also the nodePool of other pods of the stack, but agents expect to have its nodes to themselves; choose another pool here, or there")
+		}
 		if pool.Autoscaling != nil {
 			p.Invalid(pools.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
-		}
-	}
-}
-
-// checkAgentsAlone refuses to assign other pods to nodes with agents.
-func (s *Stack) checkAgentsAlone(p *input.Problems) {
-	check := func(path *field.Path, name string) {
-		if pool, ok := s.Pool(name); ok && s.hostsAgents(pool) {
-			p.Invalid(path.Child("nodePool"), name, "hosts PEDL agents, which expect to have its nodes to themselves; choose another pool, or remove this one from %s.agent.nodePools", pedlKey)
-		}
-	}
-	check(field.NewPath(pedlKey), s.PEDL.NodePool)
-	check(field.NewPath(natsKey), s.NATS.NodePool)
-	for i := range s.Jobs {
-		job := &s.Jobs[i]
-		check(job.At().Child("nats"), job.NATS.NodePool)
-		for _, role := range job.Roles() {
-			check(job.At().Child(role.Field), role.NodePool)
 		}
 	}
 }

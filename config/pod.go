@@ -29,35 +29,25 @@ func checkResources(p *input.Problems, path *field.Path, who string, r corev1.Re
 		p.Forbidden(path.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
 	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-		if _, _, ok := askedAmount(path, r, name); !ok {
+		if _, ok := asked(r, name); !ok {
 			p.Required(path.Child("limits").Key(string(name)), "write how much %s needs", who)
 		}
 	}
 }
 
-// askedAmount returns the amount that the scheduler counts: the request, or the limit if there is none.
-// It also returns the path of the amount, and whether there is one.
-func askedAmount(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
+// asked returns the amount that the scheduler counts: the request, or the limit if there is none. It also returns whether
+// there is one.
+func asked(r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, bool) {
 	if q, ok := r.Requests[name]; ok {
-		return q, path.Child("requests").Key(string(name)), true
+		return q, true
 	}
 	q, ok := r.Limits[name]
-	return q, path.Child("limits").Key(string(name)), ok
-}
-
-// limitAmount returns the amount that the container cannot exceed: the limit, or the request if there is none. It
-// also returns the path of the amount, and whether there is one.
-func limitAmount(path *field.Path, r corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, *field.Path, bool) {
-	if q, ok := r.Limits[name]; ok {
-		return q, path.Child("limits").Key(string(name)), true
-	}
-	q, ok := r.Requests[name]
-	return q, path.Child("requests").Key(string(name)), ok
+	return q, ok
 }
 
 // GPUs returns the number of GPUs that a container requests, or 0 if it is invalid.
 func GPUs(r corev1.ResourceRequirements) int {
-	q, _, _ := askedAmount(nil, r, ResourceGPU)
+	q, _ := asked(r, ResourceGPU)
 	n, ok := q.AsInt64()
 	if !ok || n < 0 || n > 1<<10 {
 		return 0
@@ -67,12 +57,10 @@ func GPUs(r corev1.ResourceRequirements) int {
 
 // PodRequests returns the resource requests of a pod with one container.
 func PodRequests(r corev1.ResourceRequirements) capacity.Resources {
-	amount := func(name corev1.ResourceName) resource.Quantity {
-		q, _, _ := askedAmount(nil, r, name)
-		return q
-	}
-	cpu, memory, disk, gpus := amount(corev1.ResourceCPU), amount(corev1.ResourceMemory),
-		amount(corev1.ResourceEphemeralStorage), amount(ResourceGPU)
+	cpu, _ := asked(r, corev1.ResourceCPU)
+	memory, _ := asked(r, corev1.ResourceMemory)
+	disk, _ := asked(r, corev1.ResourceEphemeralStorage)
+	gpus, _ := asked(r, ResourceGPU)
 	return capacity.Resources{
 		MilliCPU:       cpu.MilliValue(),
 		MemoryBytes:    memory.Value(),

@@ -287,7 +287,8 @@ func (s *Stack) Pools() []Pool {
 	return append([]Pool{s.systemPool()}, s.NodePools...)
 }
 
-// poolUse says what of a stack runs on a pool: roles of jobs, anything else, and pods with GPUs.
+// poolUse says what of a stack runs on a pool: roles of jobs, other pods except PEDL's agents and its check, and
+// anything that uses GPUs.
 type poolUse struct{ roles, others, gpus bool }
 
 func (s *Stack) poolUses() map[string]*poolUse {
@@ -305,10 +306,10 @@ func (s *Stack) poolUses() map[string]*poolUse {
 	if s.PEDL != nil {
 		on(s.PEDL.NodePool).others = true
 		for _, pool := range s.PEDL.Agent.NodePools {
-			on(pool).others, on(pool).gpus = true, true
+			on(pool).gpus = true
 		}
 		if check := s.PEDL.SupportCheck; check != nil {
-			on(check.NodePool).roles, on(check.NodePool).gpus = true, true
+			on(check.NodePool).gpus = true
 		}
 	}
 	for i := range s.Jobs {
@@ -364,11 +365,14 @@ func (s *Stack) rolePools() []string {
 // that ask for nodes, with asks, may run on a pool with queued provisioning.
 func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allowed []string, asks bool) (Pool, bool) {
 	pool, ok := s.Pool(name)
-	switch {
-	case ok && slices.Contains(allowed, name) && (asks || !pool.QueuedProvisioning):
-		return pool, true
-	case ok && slices.Contains(allowed, name):
+	ok = ok && slices.Contains(allowed, name)
+	switch machine := (gcp.Machine{Type: pool.MachineType}); {
+	case ok && machine.Arm() && !s.existing():
+		p.Invalid(path, name, "has Arm machines, %s, and GKE keeps pods off them; choose another machine type", machine.Type)
+	case ok && pool.QueuedProvisioning && !asks:
 		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
+	case ok:
+		return pool, true
 	case !p.Decoded(field.NewPath(nodePoolsKey)):
 	case len(allowed) == 0:
 		p.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)

@@ -12,11 +12,9 @@ import (
 
 // Stack is one deployment: the values of a stack file, complete and valid.
 //
-// Fields have the tags of package input, and three more for the reference and for package
-// manifest: form:"quantity" marks strings that are quantities, change says what Google Cloud
-// does when a field of a node pool changes, and beside:"manifest" marks fields that no
-// PersiaJob has. Here, key is the key of the stack file, and missing the remedy if a required
-// key is missing.
+// Fields have the tags of package input, and two more for the reference: form:"quantity" marks strings that are
+// quantities, and change says what Google Cloud does when a field of a node pool changes. Here, key is the key of
+// the stack file, and missing the remedy if a required key is missing.
 type Stack struct {
 	// Project is the ID of the Google Cloud project in which the stack creates everything.
 	// It is empty on an existing cluster.

@@ -2,6 +2,7 @@ package input
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -49,8 +50,6 @@ func ParseJSON(text string) any {
 type Located struct {
 	At    *field.Path
 	Value any
-	// beside is the path of the object in the stack file that has the fields with the tag beside, or nil.
-	beside *field.Path
 }
 
 // Layers are values of the tree for the same object. Later ones take precedence, field by field, except in
@@ -59,7 +58,7 @@ type Layers []any
 
 type decoder struct {
 	*Problems
-	located, beside move
+	located move
 }
 
 // move says where the user wrote the values at and below a path of the tree.
@@ -76,10 +75,7 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 		}
 		return
 	case Located:
-		d.located, d.beside = move{path.String(), value.At.String()}, move{}
-		if value.beside != nil {
-			d.beside = move{path.String(), value.beside.String()}
-		}
+		d.located = move{path.String(), value.At.String()}
 		in = value.Value
 	}
 	_, isObject := in.(map[string]any)
@@ -96,7 +92,7 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 		d.quantity(path, in, leaf)
 		return
 	case json.Unmarshaler:
-		d.leaf(path, in, out, leaf)
+		d.leaf(path, in, out, "")
 		return
 	}
 	switch out.Kind() {
@@ -117,53 +113,27 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 			d.list(path, list, out)
 		}
 	case reflect.String:
-		if s, ok := expect[string](d, path, in, out, "a string; put it in quotes"); ok && s != "" {
-			out.SetString(s)
+		if in != "" { // which counts as omitted
+			d.leaf(path, in, out, "must be a string; put it in quotes")
 		}
 	case reflect.Bool:
-		if b, ok := expect[bool](d, path, in, out, "true or false, without quotes"); ok {
-			out.SetBool(b)
-		}
-	case reflect.Int, reflect.Int32, reflect.Int64:
-		if n, ok := expect[json.Number](d, path, in, out, "an integer, without quotes"); ok {
-			if i, err := n.Int64(); err != nil || out.OverflowInt(i) {
-				d.wrong(path, n, out, "must be an integer")
-			} else {
-				out.SetInt(i)
-			}
-		}
+		d.leaf(path, in, out, "must be true or false, without quotes")
 	case reflect.Float64:
-		if n, ok := expect[json.Number](d, path, in, out, "a number, without quotes"); ok {
-			f, err := n.Float64()
-			if err != nil {
-				d.wrong(path, n, out, "must be a number")
-			}
-			out.SetFloat(f)
-		}
+		d.leaf(path, in, out, "must be a number, without quotes")
 	default:
-		d.wrong(path, in, out, fmt.Sprintf("cannot be decoded to %s", out.Type()))
+		d.leaf(path, in, out, "must be an integer, without quotes")
 	}
 }
 
 func (d decoder) object(path *field.Path, object map[string]any, out reflect.Value) {
 	fields := fieldsOf(out.Type())
-	for name, f := range fields {
-		if at := path.Child(name); f.Tag.Get("beside") != "" && d.beside.to != "" {
-			d.move(at.String(), d.beside.of(at))
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		in, at := object[name], path.Child(name)
-		f, ok := fields[name]
-		if ok && !(f.Tag.Get("beside") != "" && d.beside.to != "") {
+		if f, ok := fields[name]; ok {
 			d.decode(at, in, out.FieldByIndex(f.Index))
 			continue
 		}
 		d.locate(at, false)
-		if ok {
-			d.Unreadable(at, "is not a field of a PersiaJob; set it in the stack file, next to manifest")
-			continue
-		}
 		if instead := d.Absent[index.ReplaceAllString(at.String(), "[]")]; instead != "" {
 			d.Unreadable(at, "%s", instead)
 			continue
@@ -234,14 +204,14 @@ func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {
 	*out = q
 }
 
-// leaf decodes a type with its own UnmarshalJSON.
-func (d decoder) leaf(path *field.Path, in any, out reflect.Value, leaf json.Unmarshaler) {
+// leaf decodes a value as package json does. A problem says what it must be, or what its type has to say about it.
+func (d decoder) leaf(path *field.Path, in any, out reflect.Value, must string) {
 	text, err := json.Marshal(in)
 	if err == nil {
-		err = leaf.UnmarshalJSON(text)
+		err = json.Unmarshal(text, out.Addr().Interface())
 	}
 	if err != nil {
-		d.wrong(path, in, out, err.Error())
+		d.wrong(path, in, out, cmp.Or(must, err.Error()))
 	}
 }
 

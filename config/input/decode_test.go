@@ -111,7 +111,7 @@ func TestProblems(t *testing.T) {
 		"number for a text":   {`{"name": 3}`, `persia:key.name: Invalid value: 3: must be a string; put it in quotes`},
 		"text for a bool":     {`{"enabled": "yes"}`, `persia:key.enabled: Invalid value: "yes": must be true or false, without quotes`},
 		"text for an integer": {`{"days": "7"}`, `persia:key.days: Invalid value: "7": must be an integer, without quotes`},
-		"fraction":            {`{"days": 1.5}`, `persia:key.days: Invalid value: 1.5: must be an integer`},
+		"fraction":            {`{"days": 1.5}`, `persia:key.days: Invalid value: 1.5: must be an integer, without quotes`},
 		"text for a number":   {`{"price": "2"}`, `persia:key.price: Invalid value: "2": must be a number, without quotes`},
 		"zero for a default":  {`{"localSsdCount": 0}`, `persia:key.localSsdCount: Invalid value: 0: must be at least 1; omit it for the default`},
 		"zero in an object":   {`{"upgrade": {"soak": 0}}`, `persia:key.upgrade.soak: Invalid value: 0: must be at least 1; omit it for the default`},

@@ -80,7 +80,7 @@ func (r *manifestReader) jobs(at *field.Path, entry any) []any {
 			doc.At = in.Index(i)
 		}
 		if set, _ := object.(map[string]any); set["kind"] == "StatefulSet" && set["apiVersion"] == "apps/v1" {
-			r.addRole(&sets, doc.At, set, at)
+			r.addRole(&sets, doc.At, set)
 			continue
 		}
 		if Decode(r.Problems, doc.At, object, &doc); !r.Decoded(doc.At) {
@@ -88,7 +88,7 @@ func (r *manifestReader) jobs(at *field.Path, entry any) []any {
 		}
 		switch kind := doc.APIVersion + " " + doc.Kind; kind {
 		case "persia.com/v1 PersiaJob":
-			job := r.respelled(Located{At: doc.At.Child("spec"), Value: doc.Spec, beside: at}, jobSpellings)
+			job := r.respelled(Located{At: doc.At.Child("spec"), Value: doc.Spec}, jobSpellings)
 			name := map[string]any{"name": Located{At: doc.At.Child("metadata", "name"), Value: doc.Metadata.Name}}
 			jobs = append(jobs, slices.Concat(job, Layers{name}, overrides))
 		case "nats.io/v1alpha2 NatsCluster":
@@ -150,7 +150,7 @@ type roleSets struct {
 
 // addRole makes a StatefulSet a role of a job: the number of its replicas, its volumes, and its only container,
 // without what the stack decides.
-func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]any, entry *field.Path) {
+func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]any) {
 	pod := at.Child("spec", "template", "spec")
 	containers, _ := take(set, "spec.template.spec.containers").([]any)
 	if len(containers) != 1 {
@@ -179,7 +179,7 @@ func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]a
 		}
 		return variable["name"] == "NPROC_PER_NODE" || variable["name"] == "REPLICA_SIZE"
 	})
-	job.layers = append(job.layers, map[string]any{role: Located{At: path, Value: fields, beside: entry.Child(role)}})
+	job.layers = append(job.layers, map[string]any{role: Located{At: path, Value: fields}})
 
 	for name, shared := range map[string]Located{
 		"imagePullPolicy": {At: path.Child("imagePullPolicy"), Value: take(container, "imagePullPolicy")},
@@ -324,11 +324,7 @@ func (r *manifestReader) respelled(object Located, spellings []spelling) Layers 
 			continue
 		}
 		from[s.canonical] = at
-		moved := Located{At: at, Value: value}
-		if object.beside != nil {
-			moved.beside = child(object.beside, s.canonical)
-		}
-		layers = append(layers, nested(names, moved))
+		layers = append(layers, nested(names, Located{At: at, Value: value}))
 	}
 	return layers
 }

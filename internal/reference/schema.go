@@ -24,12 +24,7 @@ type schema = jsonschema.Schema
 // a condition, like the fields of a job that a manifest may have. So the page comes first.
 func (r *Reference) schema() (string, error) {
 	job := r.definitions["Job"]
-	for _, f := range r.fields("Job") {
-		if f.Tag.Get("beside") != "manifest" {
-			r.object(f.value).Required = nil
-		}
-	}
-	for _, name := range []string{"Job", "Cluster", "NATS", "PEDL"} {
+	for _, name := range []string{"Job", "PersiaEnv", "NNWorker", "Role", "Cluster", "NATS", "PEDL"} {
 		r.definitions[name].Required = nil
 	}
 	r.addOlderNames(job)
