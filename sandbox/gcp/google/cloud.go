@@ -22,26 +22,17 @@ const lockTimeout = time.Minute
 // there while there are any. They outlive the process, and the commands of all stacks
 // share them.
 type Cloud struct {
-	dir      string
-	mu       sync.Mutex
-	requests []string
+	dir string
+	// mu has the goroutines of this process wait for each other without polling the lock.
+	mu sync.Mutex
 }
 
 // New returns the cloud in a folder.
 func New(dir string) *Cloud { return &Cloud{dir: dir} }
 
-// Requests returns the requests since the last call that changed something or tried to.
-func (c *Cloud) Requests() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	requests := c.requests
-	c.requests = nil
-	return requests
-}
-
 // Create creates a resource.
 func (c *Cloud) Create(kind, name string, request Body) error {
-	return c.change("POST", kind, name, func(rules rules, old Body) error {
+	return c.locked(kind, name, func(rules rules, old Body) error {
 		if old != nil && rules.shared {
 			return nil
 		}
@@ -58,7 +49,7 @@ func (c *Cloud) Create(kind, name string, request Body) error {
 
 // Update changes one field of a resource. A nil value is a request that names no field.
 func (c *Cloud) Update(kind, name, field string, value any) error {
-	return c.change("PATCH", kind, name, func(rules rules, old Body) error {
+	return c.locked(kind, name, func(rules rules, old Body) error {
 		if old == nil {
 			return refuse(404, "notFound", "The resource '%s' was not found", name)
 		}
@@ -92,7 +83,7 @@ func (c *Cloud) answer(rules rules, kind, name string, body, old Body) error {
 	}
 	for _, needs := range rules.needs {
 		of := needs.of(name, body)
-		found, err := c.read(needs.kind, of)
+		found, err := c.Get(needs.kind, of)
 		if err != nil {
 			return err
 		}
@@ -103,23 +94,9 @@ func (c *Cloud) answer(rules rules, kind, name string, body, old Body) error {
 	return c.write(kind, name, body)
 }
 
-// Get returns a resource, or nil if it does not exist.
-func (c *Cloud) Get(kind, name string) (Body, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.read(kind, name)
-}
-
-// List answers with all resources of a kind, by name.
-func (c *Cloud) List(kind string) (map[string]Body, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.all(kind)
-}
-
 // Delete removes a resource that nothing needs, with its parts.
 func (c *Cloud) Delete(kind, name string) error {
-	return c.change("DELETE", kind, name, func(_ rules, old Body) error {
+	return c.locked(kind, name, func(_ rules, old Body) error {
 		if old == nil {
 			return nil
 		}
@@ -128,7 +105,7 @@ func (c *Cloud) Delete(kind, name string) error {
 				if needs.kind != kind {
 					continue
 				}
-				bodies, err := c.all(other)
+				bodies, err := c.List(other)
 				if err != nil {
 					return err
 				}
@@ -146,14 +123,6 @@ func (c *Cloud) Delete(kind, name string) error {
 			}
 		}
 		return c.erase(kind, name)
-	})
-}
-
-// change records a request, and makes it.
-func (c *Cloud) change(method, kind, name string, do func(rules, Body) error) error {
-	return c.locked(kind, name, func(rules rules, old Body) error {
-		c.requests = append(c.requests, method+" "+kind+" "+name)
-		return do(rules, old)
 	})
 }
 
@@ -178,7 +147,7 @@ func (c *Cloud) locked(kind, name string, do func(rules, Body) error) error {
 	}
 	defer release()
 	defer os.Remove(file)
-	old, err := c.read(kind, name)
+	old, err := c.Get(kind, name)
 	if err != nil {
 		return err
 	}

@@ -96,7 +96,7 @@ func clusterNetwork(c *Cloud, name string, body, old Body) error {
 	}
 	called := Text(body, "networkConfig.subnetwork")
 	body["network"], body["subnetwork"] = Segment(Text(body, "networkConfig.network")), Segment(called)
-	subnetwork, err := c.read("compute.subnetwork", called)
+	subnetwork, err := c.Get("compute.subnetwork", called)
 	if err != nil {
 		return err
 	}

@@ -93,7 +93,7 @@ func checkMember(c *Cloud, _ string, body, _ Body) error {
 
 // any reports whether a resource of a kind has a text at a path.
 func (c *Cloud) any(kind, path, text string) (bool, error) {
-	bodies, err := c.all(kind)
+	bodies, err := c.List(kind)
 	for _, body := range bodies {
 		if Text(body, path) == text {
 			return true, nil

@@ -22,8 +22,8 @@ func (c *Cloud) file(kind, name string) string {
 	return filepath.Join(c.dir, kind, strings.NewReplacer("/", "_", ":", "-").Replace(name)+".json")
 }
 
-// read returns a body, or nil if there is none.
-func (c *Cloud) read(kind, name string) (Body, error) {
+// Get returns a resource, or nil if it does not exist.
+func (c *Cloud) Get(kind, name string) (Body, error) {
 	found, err := readFile(c.file(kind, name))
 	return found.Body, err
 }
@@ -42,8 +42,8 @@ func readFile(path string) (found kept, err error) {
 	return found, nil
 }
 
-// all returns the bodies of a kind, by name.
-func (c *Cloud) all(kind string) (map[string]Body, error) {
+// List returns all resources of a kind, by name.
+func (c *Cloud) List(kind string) (map[string]Body, error) {
 	paths, err := filepath.Glob(filepath.Join(c.dir, kind, "*.json"))
 	if err != nil {
 		return nil, err
