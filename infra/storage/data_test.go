@@ -84,6 +84,10 @@ func TestNoEditDeletes(t *testing.T) {
 				_, err := programtest.Deploy(t, without, cloud)
 				require.NoError(t, err, state)
 			}
+			unseen := last(left(programtest.ThisStack), deletable)
+			unseen["denied"] = nil
+			_, err := programtest.Deploy(t, without, unseen)
+			require.ErrorContains(t, err, "look for ", "storage that nobody may look at is not gone")
 			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), last(left(programtest.ThisStack), deletable)).One(t, test.typeToken, test.name)
 			assert.True(t, kept.RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
 			assert.Equal(t, owned, testkit.At(t, kept, "labels"))

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,11 +10,15 @@ import (
 )
 
 // Cloud answers the program as Google Cloud and the API server would. It has the resources of Google Cloud by identifier.
+// If it has "denied", nobody may look at them.
 type Cloud map[string]map[string]any
 
 // Call answers the program's function calls as Google Cloud's provider does.
 func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	text := func(name string) string { return args.Args[resource.PropertyKey(name)].StringValue() }
+	if _, denied := c["denied"]; denied && strings.HasPrefix(args.Token, "gcp:") {
+		return nil, errors.New("googleapi: Error 403: Required permission, forbidden")
+	}
 	switch args.Token {
 	case "gcp:organizations/getProject:getProject":
 		return resource.NewPropertyMapFromMap(map[string]any{"number": "123456789012"}), nil
