@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,7 +15,7 @@ import (
 // access to its objects, but not on an existing cluster.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.
-	Bucket  string        `json:"bucket"`
+	Bucket  string        `json:"bucket" form:"bucket"`
 	Sidecar Sidecar       `json:"sidecar,omitempty"`
 	Create  *CreateBucket `json:"create,omitempty"`
 }
@@ -68,7 +67,7 @@ type CreateBucket struct {
 // a live object.
 type DeleteNoncurrent struct {
 	// Prefix is the directory of the bucket to which the rule applies, like checkpoints/.
-	Prefix string `json:"prefix"`
+	Prefix string `json:"prefix" form:"prefix"`
 	// AfterDays is how many days a version is kept after it became noncurrent, at least
 	// 7.
 	AfterDays int `json:"afterDays" min:"7"`
@@ -90,25 +89,8 @@ func (g *GCSFuse) resolve(stack *Stack) {
 	g.Create.Location = strings.ToUpper(g.Create.Location)
 }
 
-// bucketForm matches names of buckets (Cloud Storage, "Bucket naming requirements").
-var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
-
 func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
-	bucket := path.Child("bucket")
-	switch bare, prefixed := strings.CutPrefix(g.Bucket, "gs://"); {
-	case g.Bucket == "": // reported already
-	case prefixed:
-		p.Invalid(bucket, g.Bucket, "must be only the name; write %s", strings.TrimSuffix(bare, "/"))
-	case !bucketForm.MatchString(g.Bucket):
-		p.Invalid(bucket, g.Bucket, "must be the name of a bucket: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")
-	}
-	create := path.Child("create")
-	if g.Create == nil || !g.Create.check(p, create, stack, g.Bucket) || g.Create.DeleteNoncurrent == nil {
-		return
-	}
-	switch prefix, at := g.Create.DeleteNoncurrent.Prefix, create.Child("deleteNoncurrent", "prefix"); {
-	case prefix == "": // reported already
-	case !strings.HasSuffix(prefix, "/") || strings.HasPrefix(prefix, "/") || strings.Contains(prefix, "//"):
-		p.Invalid(at, prefix, "must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")
+	if g.Create != nil {
+		g.Create.check(p, path.Child("create"), stack, g.Bucket)
 	}
 }

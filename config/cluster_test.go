@@ -60,7 +60,7 @@ func TestClusterRefused(t *testing.T) {
 		{"range of IPv6", edits{"persia:cluster.network.pods": "fd00::/20"},
 			"persia:cluster.network.pods", []string{"fd00::/20", "IPv4"}},
 		{"range with host bits", edits{"persia:cluster.network.nodes": "10.0.0.1/20"},
-			"persia:cluster.network.nodes", []string{"10.0.0.1/20", "write 10.0.0.0/20"}},
+			"persia:cluster.network.nodes", []string{"10.0.0.1/20", "without host bits"}},
 		{"public pods", edits{"persia:cluster.network.pods": "34.0.0.0/14"},
 			"persia:cluster.network.pods", []string{"34.0.0.0/14", "private addresses", "10.0.0.0/14"}},
 		{"Docker's range", edits{"persia:cluster.network.services": "172.17.0.0/20"},

@@ -141,50 +141,31 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
 
-// ownDirectories are mount paths in the database's pod that the program uses.
-var ownDirectories = map[string]string{
-	"/dev/shm":                        "its shared memory",
-	"/bitnami/postgresql/conf/conf.d": "its settings",
-}
-
+// check checks that the data has exactly one source, and that the database can use a volume of the stack.
 func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {
-	if what, own := ownDirectories[d.MountPath]; own {
-		p.Invalid(at.Child("mountPath"), d.MountPath, "is where the database keeps %s; choose another path, like /bitnami/postgresql", what)
-	}
-	database := d.volume()
-	database.checkAccessMode(p, at.Child("accessMode"), d.AccessMode)
-	if d.checkOneSource(p, at) {
-		input.Form(p, at.Child("size"), "bytes", d.Size)
-		database.checkSource(p, at, stack)
-		checkDatabaseVolume(p, at, &database, nodePool, stack)
-	} else if d.StorageClass != "" {
-		input.Form(p, at.Child("size"), "bytes", d.Size)
-	}
-}
-
-// checkOneSource checks that the data has exactly one source, and reports whether it is a
-// volume of the stack.
-func (d *Persistence) checkOneSource(p *input.Problems, path *field.Path) bool {
-	var sources []string
-	if d.ExistingClaim != "" {
-		sources = append(sources, "existingClaim")
-	}
+	database, sources := d.volume(), d.Written()
 	if d.StorageClass != "" {
-		sources = append(sources, "storageClass")
+		sources = append([]string{"storageClass"}, sources...)
 	}
-	sources = append(sources, d.Written()...)
+	if d.ExistingClaim != "" {
+		sources = append([]string{"existingClaim"}, sources...)
+	}
+	database.checkAccessMode(p, at.Child("accessMode"), d.AccessMode)
 	switch {
 	case !d.Enabled && len(sources) > 0:
-		p.Forbidden(path.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
-	case !d.Enabled:
+		p.Forbidden(at.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
+	case !d.Enabled || d.ExistingClaim != "" && len(sources) == 1:
 	case len(sources) == 0:
-		p.Required(path.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
+		p.Required(at.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
 	case len(sources) > 1:
-		p.Forbidden(path.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
+		p.Forbidden(at.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
 	default:
-		return d.Source() != nil
+		input.Form(p, at.Child("size"), "bytes", d.Size)
+		if d.StorageClass == "" {
+			database.checkSource(p, at, stack)
+			checkDatabaseVolume(p, at, &database, nodePool, stack)
+		}
 	}
-	return false
 }
 
 // checkDatabaseVolume checks that the pod of PostgreSQL, on a node of its pool, can use a volume.

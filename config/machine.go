@@ -86,19 +86,15 @@ func (t Machines) check(p *input.Problems, path *field.Path, machineType string)
 // checkMachineTypes checks all descriptions.
 func (s *Stack) checkMachineTypes(p *input.Problems) {
 	for name, t := range s.MachineTypes {
-		t.check(p, field.NewPath(MachineTypesKey).Key(name), name)
-	}
-}
-
-func (t MachineType) check(p *input.Problems, path *field.Path, name string) {
-	_, known := gcp.Lookup(name)
-	switch {
-	case known && (t.CPUs != 0 || t.Memory != "" || t.GPU != nil):
-		p.Forbidden(path, "the program knows the shape of %s; remove cpus, memory, and gpu", name)
-	case !known && t.CPUs == 0:
-		p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
-	case !known && t.Memory == "":
-		p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
+		path := field.NewPath(MachineTypesKey).Key(name)
+		switch _, known := gcp.Lookup(name); {
+		case known && (t.CPUs != 0 || t.Memory != "" || t.GPU != nil):
+			p.Forbidden(path, "the program knows the shape of %s; remove cpus, memory, and gpu", name)
+		case !known && t.CPUs == 0:
+			p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
+		case !known && t.Memory == "":
+			p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
+		}
 	}
 }
 

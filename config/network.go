@@ -72,10 +72,8 @@ func checkCIDR(p *input.Problems, path *field.Path, cidr string) (netip.Prefix, 
 	prefix, err := netip.ParsePrefix(cidr)
 	switch {
 	case cidr == "": // reported already
-	case err != nil || !prefix.Addr().Is4():
-		p.Invalid(path, cidr, "must be a range of IPv4 addresses in CIDR notation, like 10.0.0.0/20")
-	case prefix != prefix.Masked():
-		p.Invalid(path, cidr, "must be a network, without host bits; write %s", prefix.Masked())
+	case err != nil || !prefix.Addr().Is4() || prefix != prefix.Masked():
+		p.Invalid(path, cidr, "must be a range of IPv4 addresses in CIDR notation, without host bits, like 10.0.0.0/20")
 	default:
 		return prefix, true
 	}

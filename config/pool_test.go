@@ -147,9 +147,9 @@ func TestNodePoolsRefused(t *testing.T) {
 		{"role on a pool of queued provisioning", with(spare(queuedPool(nil)), edits{"persia:jobs[0].dataloader.nodePool": "spare"}),
 			"persia:jobs[0].dataloader.nodePool", []string{`"spare"`, "ProvisioningRequest", "another pool"}},
 		{"compact placement over zones", spare(edits{"compactPlacement": true, "zones": []any{"us-central1-a", "us-central1-b"}}),
-			sparePool + ".compactPlacement", []string{"one zone", "us-central1-a and us-central1-b", "write one zone"}},
+			sparePool + ".compactPlacement", []string{"requires a single zone", "write one"}},
 		{"compact placement without zones", spare(edits{"compactPlacement": true, "nodes": 3}).And(edits{"persia:cluster.zones": nil, "persia:nodePools[0].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
-			sparePool + ".compactPlacement", []string{"requires a single zone", "GKE chooses three zones", "write one"}},
+			sparePool + ".compactPlacement", []string{"requires a single zone", "write one"}},
 		{"compact placement of a series without", spare(edits{"compactPlacement": true, "machineType": "e2-standard-8"}),
 			sparePool + ".compactPlacement", []string{"e2-standard-8", "is not supported by the series", "c2"}},
 		{"reservation as a URL", spare(edits{"reservation": "https://compute.googleapis.com/r"}),
@@ -185,11 +185,11 @@ func TestNodePoolsRefused(t *testing.T) {
 
 		// Upgrades.
 		{"upgrade of no node", spare(edits{"upgrade": edits{"maxSurge": 0, "maxUnavailable": 0}}),
-			sparePool + ".upgrade.maxUnavailable", []string{"maxSurge is also 0", "at least 1"}},
+			sparePool + ".upgrade.maxUnavailable", []string{"makes 0 together with maxSurge", "from 1 to 20"}},
 		{"unavailable nodes negative", spare(edits{"upgrade": edits{"maxUnavailable": -1}}),
 			sparePool + ".upgrade.maxUnavailable", []string{"-1", "at least 0"}},
 		{"too many nodes at once", spare(edits{"upgrade": edits{"maxSurge": 15, "maxUnavailable": 6}}),
-			sparePool + ".upgrade.maxUnavailable", []string{"makes 21 together with maxSurge", "at most 20"}},
+			sparePool + ".upgrade.maxUnavailable", []string{"makes 21 together with maxSurge", "from 1 to 20"}},
 
 		// Labels and taints that GKE or the program sets.
 		{"taint of spot by hand", spare(edits{"spot": true, "taints": []any{edits{"key": "cloud.google.com/gke-spot", "value": "true", "effect": "NoSchedule"}}}),

@@ -185,8 +185,7 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 		{queued && scaling.LocationPolicy == "BALANCED", "autoscaling.locationPolicy", scaling.LocationPolicy, "cannot be combined with queuedProvisioning, which creates nodes wherever they are available; write ANY, or remove it"},
 		{queued && reserved, "reservation", pool.Reservation, "cannot be combined with queuedProvisioning, which does not use reserved machines; remove one of them"},
 		{queued && compact, "compactPlacement", true, "cannot be combined with queuedProvisioning; remove one of them"},
-		{compact && len(pool.Zones) == 0 && s.Cluster.Region != "", "compactPlacement", true, "requires a single zone, but GKE chooses three zones for a pool without zones; write one in zones of the pool, or remove it"},
-		{compact && len(pool.Zones) > 1, "compactPlacement", true, "requires a single zone, but the pool has the zones " + input.And(pool.Zones) + "; write one zone, or remove it"},
+		{compact && len(pool.Zones) != 1 && s.Cluster.Region != "", "compactPlacement", true, "requires a single zone; write one in zones of the pool, or remove it"},
 		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its machines are, and gives none to a pool with a placement policy of its own; remove it"},
 		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a reservation, like nn-workers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks"},
 		{pool.FastSocket && pool.GPU == nil, "fastSocket", true, "is only for GPU pools; remove it"},
@@ -242,12 +241,8 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 
 func checkUpgrade(p *input.Problems, path *field.Path, u Upgrade) {
 	surge, unavailable := *u.MaxSurge, *u.MaxUnavailable
-	switch both := surge + unavailable; {
-	case min(surge, unavailable) < 0 || max(surge, unavailable) > mostUpgradedAtOnce: // reported by their tags
-	case both == 0:
-		p.Invalid(path.Child("maxUnavailable"), 0, "maxSurge is also 0, so no node could be upgraded; set one of them to at least 1")
-	case both > mostUpgradedAtOnce:
-		p.Invalid(path.Child("maxUnavailable"), unavailable, "makes %d together with maxSurge, but GKE upgrades at most %d nodes at a time; write fewer", both, mostUpgradedAtOnce)
+	if both := surge + unavailable; min(surge, unavailable) >= 0 && (both == 0 || both > mostUpgradedAtOnce) {
+		p.Invalid(path.Child("maxUnavailable"), unavailable, "makes %d together with maxSurge, but GKE upgrades from 1 to %d nodes at a time; write a number in between", both, mostUpgradedAtOnce)
 	}
 }
 

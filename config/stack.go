@@ -189,7 +189,7 @@ func (s *Stack) check(p *input.Problems) {
 	s.checkDriver(p)
 	s.Images.Check(p, field.NewPath(imagesKey), s)
 	s.Operator.Check(p, field.NewPath(operatorKey), s.UsesOperator())
-	s.checkStorage(p)
+	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
 	s.checkNATS(p)
 	s.checkJobs(p)
 	s.checkQueues(p)

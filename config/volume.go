@@ -218,10 +218,6 @@ type StoredVolume struct {
 	Contents string
 }
 
-func (s *Stack) checkStorage(p *input.Problems) {
-	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
-}
-
 // volume returns the volume with a name, or nil.
 func (s *Stack) volume(name string) *Volume {
 	if i := slices.IndexFunc(s.Storage, func(v Volume) bool { return v.Name == name }); i >= 0 {

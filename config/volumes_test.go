@@ -93,7 +93,7 @@ func TestRefused(t *testing.T) {
 		"instance's address":      {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s, ip: fs}"), want: "[0].filestore.ip: Invalid value"},
 		"tier":                    {volumes: over("filestore: {instance: fs, create: {tier: GOLD}}"), want: "must be BASIC_HDD, BASIC_SSD, ZONAL, REGIONAL or ENTERPRISE"},
 		"address of what comes":   {volumes: over("filestore: {instance: fs, ip: 10.0.0.2, create: {}}"), want: "Filestore chooses the address"},
-		"bucket with a scheme":    {volumes: over("gcsFuse: {bucket: 'gs://b/'}"), want: "write b"},
+		"bucket with a scheme":    {volumes: over("gcsFuse: {bucket: 'gs://b/'}"), want: "without gs://"},
 		"sidecar of nothing":      {volumes: over("gcsFuse: {bucket: other, sidecar: {cpu: '0'}}"), want: "[0].gcsFuse.sidecar.cpu: Invalid value"},
 		"rule without a prefix":   {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {afterDays: 30}}}"), want: "[0].gcsFuse.create.deleteNoncurrent.prefix: Required value"},
 		"rule for names":          {volumes: over("gcsFuse: {bucket: other, create: {versioning: true, deleteNoncurrent: {prefix: checkpoints, afterDays: 30}}}"), want: "must be a directory in the bucket"},

@@ -70,15 +70,17 @@ func (p *Problems) Missing(path *field.Path, format string, args ...any) {
 // Warn adds a warning about something valid that the user may not have meant. It adds each text
 // once.
 func (p *Problems) Warn(path *field.Path, format string, args ...any) {
-	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(p.warnings, text) {
-		p.warnings = append(p.warnings, text)
-	}
+	p.warn(&p.warnings, path, format, args)
 }
 
 // WarnFirst is [Problems.Warn] for what matters only until the first `pulumi up` has succeeded.
 func (p *Problems) WarnFirst(path *field.Path, format string, args ...any) {
-	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(p.first, text) {
-		p.first = append(p.first, text)
+	p.warn(&p.first, path, format, args)
+}
+
+func (p *Problems) warn(list *[]string, path *field.Path, format string, args []any) {
+	if text := p.PathOf(path) + ": " + fmt.Sprintf(format, args...); !slices.Contains(*list, text) {
+		*list = append(*list, text)
 	}
 }
 
