@@ -152,10 +152,8 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 	path, pool := field.NewPath(clusterKey, "systemPool"), s.Cluster.SystemPool
 	machineType := path.Child("machineType")
 	switch m, ok := s.MachineTypes.check(p, machineType, pool.MachineType); {
-	case ok && m.GPUs > 0:
-		p.Invalid(machineType, m.Type, "has GPUs, which nothing in the system pool uses; write a type without GPUs, like e2-standard-4")
-	case ok && m.Arm():
-		p.Invalid(machineType, m.Type, "has Arm processors, and GKE keeps the pods of the stack off them; write another type, like e2-standard-4")
+	case ok && (m.GPUs > 0 || m.Arm()):
+		p.Invalid(machineType, m.Type, "has GPUs or Arm processors, and nothing in the system pool can use them; write a type without, like e2-standard-4")
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
 		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}

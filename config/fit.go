@@ -159,14 +159,9 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 }
 
 // nodesPath returns the path of a pool's number of nodes.
-func (s *Stack) nodesPath(pool string) *field.Path {
-	i := slices.Index(s.poolNames(), pool)
-	switch {
-	case i < 0:
-		return field.NewPath(clusterKey, "systemPool", "nodes")
-	case s.NodePools[i].Autoscaling != nil:
-		return field.NewPath(nodePoolsKey).Index(i).Child("autoscaling", "maxNodes")
-	default:
-		return field.NewPath(nodePoolsKey).Index(i).Child("nodes")
+func (s *Stack) nodesPath(name string) *field.Path {
+	if pool, _ := s.Pool(name); pool.Autoscaling != nil {
+		return s.PoolPath(name).Child("autoscaling", "maxNodes")
 	}
+	return s.PoolPath(name).Child("nodes")
 }

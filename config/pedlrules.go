@@ -17,7 +17,12 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	const example = "determinedai/pedl-master:0.9.0"
 	checkImage(p, path.Child("masterImage"), pedl.MasterImage, example)
 	checkImage(p, path.Child("agentImage"), pedl.AgentImage, example)
-	checkService(p, path.Child("service"), pedl.Service)
+	service := pedl.Service
+	// The annotation of GKE, and its name in older releases.
+	internal := service.Annotations["networking.gke.io/load-balancer-type"] == "Internal" || service.Annotations["cloud.google.com/load-balancer-type"] == "Internal"
+	if service.Type == corev1.ServiceTypeLoadBalancer && len(service.LoadBalancerSourceRanges) == 0 && !internal {
+		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
+	}
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
 	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
 	s.checkAgents(p, path.Child("agent"), pedl.Agent)
@@ -51,15 +56,6 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 		if pool.Autoscaling != nil {
 			p.Invalid(pools.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
 		}
-	}
-}
-
-// checkService refuses a load balancer that admits everyone.
-func checkService(p *input.Problems, path *field.Path, service PEDLService) {
-	// The annotation of GKE, and its name in older releases.
-	internal := service.Annotations["networking.gke.io/load-balancer-type"] == "Internal" || service.Annotations["cloud.google.com/load-balancer-type"] == "Internal"
-	if service.Type == corev1.ServiceTypeLoadBalancer && len(service.LoadBalancerSourceRanges) == 0 && !internal {
-		p.Required(path.Child("loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
 	}
 }
 

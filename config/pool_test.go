@@ -161,7 +161,7 @@ func TestNodePoolsRefused(t *testing.T) {
 		{"fast socket without GPUs", spare(edits{"fastSocket": true}),
 			sparePool + ".fastSocket", []string{"only for GPU pools", "remove it"}},
 		{"fast socket on Ubuntu", spareGPUs(edits{"fastSocket": true, "imageType": "UBUNTU_CONTAINERD"}),
-			sparePool + ".fastSocket", []string{"COS_CONTAINERD", "UBUNTU_CONTAINERD", "remove it"}},
+			sparePool + ".fastSocket", []string{"COS_CONTAINERD", "remove it"}},
 
 		// Machines.
 		{"Ubuntu on a machine with gvnic only", spare(edits{"machineType": "c3-standard-44", "imageType": "UBUNTU_CONTAINERD"}),

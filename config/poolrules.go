@@ -176,8 +176,7 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 		scaling = *pool.Autoscaling
 	}
 	return []poolRule{
-		{pool.Name == SystemPoolName, "name", pool.Name, "is the name of the cluster's system pool; choose another"},
-		{pool.Name == "default-pool", "name", pool.Name, "is the name of the pool that GKE creates with each cluster, which the stack removes; choose another"},
+		{pool.Name == SystemPoolName || pool.Name == "default-pool", "name", pool.Name, "is the name of a pool that the program or GKE creates itself; choose another"},
 		{pool.Spot && queued, "spot", true, "cannot be combined with queuedProvisioning, whose nodes are never preempted; remove one of them"},
 		{pool.Spot && !queued && reserved, "spot", true, "cannot be combined with reservation, because reservations have no spot machines; remove one of them"},
 		{queued && pool.Nodes != nil, "nodes", pool.MostNodes(), "cannot be combined with queuedProvisioning, which creates nodes on request; use autoscaling with minNodes 0 instead"},
@@ -188,8 +187,7 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 		{compact && len(pool.Zones) != 1 && s.Cluster.Region != "", "compactPlacement", true, "requires a single zone; write one in zones of the pool, or remove it"},
 		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its machines are, and gives none to a pool with a placement policy of its own; remove it"},
 		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a reservation, like nn-workers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks"},
-		{pool.FastSocket && pool.GPU == nil, "fastSocket", true, "is only for GPU pools; remove it"},
-		{pool.FastSocket && pool.GPU != nil && pool.ImageType == gcp.ImageUbuntu, "fastSocket", true, "requires the image " + gcp.ImageCOS + ", but the pool has " + gcp.ImageUbuntu + "; remove it, or choose an NVIDIA driver installer for " + gcp.ImageCOS},
+		{pool.FastSocket && (pool.GPU == nil || pool.ImageType == gcp.ImageUbuntu), "fastSocket", true, "is only for GPU pools with the image " + gcp.ImageCOS + "; remove it, or choose an NVIDIA driver installer for that image"},
 	}
 }
 
