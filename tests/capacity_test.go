@@ -29,9 +29,9 @@ func loadStack(configuration map[string]string, folder string) (*config.Stack, e
 // TestPlanCountsWhatIsRegistered compares the plan with the objects: a pod that the
 // plan does not know of takes room that the plan has given away.
 func TestPlanCountsWhatIsRegistered(t *testing.T) {
-	for _, name := range []string{"dev", "prod"} {
-		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, name)
+	for _, path := range []string{"Pulumi.dev.yaml", "Pulumi.prod.yaml"} {
+		t.Run(path, func(t *testing.T) {
+			configuration := programtest.ReadStack(t, path)
 			loaded, err := loadStack(configuration, ".")
 			require.NoError(t, err)
 			planned := map[string]capacity.Resources{}
@@ -42,7 +42,7 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 					planned[pool.Name] = pool.Used.Minus(agents.Requests.Times(agents.Count))
 				}
 			}
-			assert.Equal(t, planned, registeredRequests(t, programtest.DeployStack(t, name)))
+			assert.Equal(t, planned, registeredRequests(t, programtest.DeployFile(t, path)))
 		})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -29,9 +30,9 @@ func TestBadStackRegistersNothing(t *testing.T) {
 		t.Run(problem, func(t *testing.T) {
 			project := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.stack.yaml"), []byte(c.file), 0o600))
-			configuration := programtest.ReadStack(t, "dev")
+			configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 			configuration[c.key] = c.value
-			recorder, err := programtest.DeployIn(t, project, configuration)
+			recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: project}, nil)
 			require.ErrorContains(t, err, problem)
 			assert.Empty(t, recorder.URNs())
 		})

@@ -33,7 +33,7 @@ func TestStackFiles(t *testing.T) {
 			recorder := programtest.DeployFile(t, path)
 			assert.NotEmpty(t, slices.Concat(recorder.Some(testkit.StatefulSet), recorder.Some(queue.JobSetToken)))
 
-			stack, err := loadStack(programtest.ReadStackFile(t, path), filepath.Dir(path))
+			stack, err := loadStack(programtest.ReadStack(t, path), filepath.Dir(path))
 			require.NoError(t, err)
 			for line := range strings.Lines(stack.Plan().String()) {
 				line = strings.TrimSuffix(line, "\n")

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/distribution/reference"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -82,9 +83,9 @@ func TestImagesAreListed(t *testing.T) {
 // deployWithCaches runs the program over a stack file with a list of caches in it.
 func deployWithCaches(t *testing.T, path, caches string) *testkit.Recorder {
 	t.Helper()
-	configuration := programtest.ReadStackFile(t, path)
+	configuration := programtest.ReadStack(t, path)
 	configuration["persia:images"] = `{"caches": ` + caches + `}`
-	recorder, err := programtest.DeployIn(t, filepath.Join(root, filepath.Dir(path)), configuration)
+	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: filepath.Join(root, filepath.Dir(path))}, nil)
 	require.NoError(t, err)
 	return recorder
 }
@@ -121,7 +122,7 @@ func TestPrivateImagesNeedCredentials(t *testing.T) {
 	pedl := imagesOf(deployWithCaches(t, "examples/Pulumi.pedl.yaml", `[{"registry": "docker.io"}]`))
 	assert.Contains(t, pedl, "determinedai/pedl-master:0.9.0")
 	assert.Contains(t, pedl, "determinedai/pedl-agent:0.9.0")
-	configuration := programtest.ReadStack(t, "prod")
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
 	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
 		jobs.([]any)[0].(map[string]any)["imagePullSecrets"] = []any{map[string]any{"name": "hub"}}
 	})

@@ -23,7 +23,7 @@ func TestOrder(t *testing.T) {
 		// The servers come up beside the roles. Only their disruption budget waits for them.
 		"not PodDisruptionBudget persia-nats-service",
 	}, pools...)
-	prod := programtest.DeployStack(t, "prod")
+	prod := programtest.DeployFile(t, "Pulumi.prod.yaml")
 	find := func(what string) testkit.Resource {
 		kind, name, _ := strings.Cut(what, " ")
 		for _, r := range prod.Resources {

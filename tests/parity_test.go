@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
@@ -99,13 +100,13 @@ func deployManifest(t *testing.T, manifest string) *testkit.Recorder {
 	t.Helper()
 	project := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(project, "job.yml"), []byte(manifest), 0o600))
-	configuration := programtest.ReadStack(t, "dev")
+	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 	configuration["persia:jobs"] = `[{"manifest": "job.yml", "nodePool": "gpu"}]`
 	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		pool := pools.([]any)[0].(map[string]any)
 		pool["machineType"], pool["gpu"], pool["nodes"] = "g2-standard-96", map[string]any{"type": "nvidia-l4", "count": 8}, 2
 	})
-	recorder, err := programtest.DeployIn(t, project, configuration)
+	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: project}, nil)
 	require.NoError(t, err)
 	return recorder
 }

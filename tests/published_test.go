@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,7 +21,7 @@ import (
 // script starts, with the plan of prod, which the end-to-end tests bring up: only what the containers
 // run differs, and its ports.
 func TestPublishedManifest(t *testing.T) {
-	prod, published := programtest.DeployStack(t, "prod"), deployPublished(t)
+	prod, published := programtest.DeployFile(t, "Pulumi.prod.yaml"), deployPublished(t)
 	var changed []string
 	for line := range strings.Lines(planOf(t, published).differences(planOf(t, prod).digests())) {
 		if line == "---\n" {
@@ -59,7 +60,7 @@ func deployPublished(t *testing.T) *testkit.Recorder {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "train.persia.yml"), text, 0o600))
-	configuration := programtest.ReadStack(t, "prod")
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
 	jobs, err := json.Marshal([]any{map[string]any{
 		"manifest": "train.persia.yml", "name": "criteo",
 		"persiaEnv": map[string]any{
@@ -79,7 +80,7 @@ func deployPublished(t *testing.T) *testkit.Recorder {
 	}})
 	require.NoError(t, err)
 	configuration["persia:jobs"], configuration["persia:nats"] = string(jobs), `{"nodePool": "nats"}`
-	recorder, err := programtest.DeployIn(t, dir, configuration)
+	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: dir}, nil)
 	require.NoError(t, err)
 	return recorder
 }

@@ -67,7 +67,7 @@ func TestAdmitsItsOwnImages(t *testing.T) {
 
 // TestAdmitsImagesOfGKE checks the patterns of the policy, which CEL matches as Go does.
 func TestAdmitsImagesOfGKE(t *testing.T) {
-	r := programtest.DeployStack(t, "dev")
+	r := programtest.DeployFile(t, "Pulumi.dev.yaml")
 	policy := testkit.Object[admissionv1.ValidatingAdmissionPolicy](t, r.One(t, testkit.AdmissionPolicy, "persia-images"))
 	patterns := regexp.MustCompile(`matches\('([^']*)'\)`).FindAllStringSubmatch(policy.Spec.Validations[0].Expression, -1)
 	require.NotEmpty(t, patterns)

@@ -39,7 +39,7 @@ func TestRangeOfNodesOnlyGrows(t *testing.T) {
 		"moved with another region":  {subnetwork("persia-dev", "my-project", "us-east1", "10.0.0.0/20"), "10.8.0.0/20", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "dev")
+			configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 			if c.wanted != "" {
 				programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 					set(cluster.(map[string]any), "network.nodes", c.wanted)

@@ -72,7 +72,7 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 		"permitted, and nothing replaced": {running, settings{"replace": "persia-dev"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "dev")
+			configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 				for path, value := range c.edits {
 					if path != "persia:project" {

@@ -61,7 +61,7 @@ func TestClusterSettings(t *testing.T) {
 		{"monitoring.managedPrometheus", false, testkit.Cluster, "", "monitoringConfig.managedPrometheus.enabled", nil},
 	} {
 		t.Run(c.setting+c.name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "prod")
+			configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
 			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) { set(cluster.(settings), c.setting, c.value) })
 			if c.input == nil {
 				c.input = c.value
@@ -116,7 +116,7 @@ func TestNodePoolSettings(t *testing.T) {
 // withPool returns a pool that is added to the published deployment.
 func withPool(t *testing.T, pool settings) testkit.Resource {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "prod")
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
 	programtest.Edit(t, configuration, "persia:nvidiaDriver", func(driver any) { driver.(settings)["installer"] = "managed" })
 	var pools []settings
 	require.NoError(t, json.Unmarshal([]byte(configuration["persia:nodePools"]), &pools))
@@ -152,7 +152,7 @@ func TestEncryptedSecrets(t *testing.T) {
 		"in a cluster that replaces it": {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey), "10.9.0.0/28", encryption("ENCRYPTED", aKey), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "prod")
+			configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
 			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 				set(cluster.(settings), "encryption.secrets", c.key)
 			})
@@ -174,6 +174,6 @@ func TestEncryptedSecrets(t *testing.T) {
 // TestProviderGoesByDefaultCredentials holds that Pulumi enters the cluster as it
 // reaches Google Cloud, with no login of gcloud.
 func TestProviderGoesByDefaultCredentials(t *testing.T) {
-	provider := programtest.DeployStack(t, "prod").One(t, "pulumi:providers:kubernetes", "persia-prod")
+	provider := programtest.DeployFile(t, "Pulumi.prod.yaml").One(t, "pulumi:providers:kubernetes", "persia-prod")
 	assert.Contains(t, provider.Inputs["kubeconfig"].SecretValue().Element.StringValue(), "--use_application_default_credentials")
 }

@@ -27,7 +27,7 @@ func TestDriver(t *testing.T) {
 	}
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "dev")
+			configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 			programtest.Edit(t, configuration, "persia:nvidiaDriver", func(driver any) {
 				for key, value := range test.driver {
 					driver.(map[string]any)[key] = value

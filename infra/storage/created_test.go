@@ -210,8 +210,9 @@ func TestBucket(t *testing.T) {
 	assert.Equal(t, "roles/storage.objectUser", testkit.At(t, grants[0], "role"))
 	assert.Equal(t, "some-bucket", testkit.At(t, grants[0], "bucket"))
 	assert.Contains(t, grants[0].Dependencies(), bucket.URN)
+	account := testkit.At(t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker"), "spec.template.spec.serviceAccountName").(string)
 	assert.Equal(t, "principal://iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/"+
-		"my-project.svc.id.goog/subject/ns/persia/sa/"+programtest.AccountOf(t, recorder, "adult-income"), testkit.At(t, grants[0], "member"))
+		"my-project.svc.id.goog/subject/ns/persia/sa/"+account, testkit.At(t, grants[0], "member"))
 
 	plain := programtest.MustDeploy(t, withVolume(t, created["bucket"].source(map[string]any{})), nil).One(t, testkit.Bucket, "gs://some-bucket")
 	assert.Equal(t, 7.0*24*60*60, testkit.At(t, plain, "softDeletePolicy.retentionDurationSeconds"))

@@ -25,7 +25,7 @@ const (
 // withVolume returns the stack dev with one more volume, which nothing mounts.
 func withVolume(t *testing.T, volume map[string]any) map[string]string {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "dev")
+	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 	var volumes []any
 	require.NoError(t, json.Unmarshal([]byte(configuration["persia:storage"]), &volumes))
 	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}

@@ -30,15 +30,9 @@ func StackFiles(t testing.TB) []string {
 	return paths
 }
 
-// ReadStack is one of the repository's stack files as Pulumi hands it to the program.
-func ReadStack(t testing.TB, name string) map[string]string {
-	t.Helper()
-	return ReadStackFile(t, input.StackFileName(name))
-}
-
-// ReadStackFile is a stack file as Pulumi hands it to the program. Its path is from the
+// ReadStack is a stack file as Pulumi hands it to the program. Its path is from the
 // root.
-func ReadStackFile(t testing.TB, path string) map[string]string {
+func ReadStack(t testing.TB, path string) map[string]string {
 	t.Helper()
 	file, err := input.ReadStackFile(os.DirFS(testkit.Root(t)), path, config.Namespace)
 	require.NoError(t, err)
@@ -57,15 +51,12 @@ func Edit(t testing.TB, configuration map[string]string, key string, change func
 	configuration[key] = string(text)
 }
 
-// OperatorImage is the image of PERSIA's operator in [LeftToOperator].
-const OperatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
-
 // LeftToOperator is the stack prod with its job left to PERSIA's operator.
 func LeftToOperator(t testing.TB) map[string]string {
 	t.Helper()
-	configuration := ReadStack(t, "prod")
+	configuration := ReadStack(t, "Pulumi.prod.yaml")
 	delete(configuration, "persia:images") // an image that is left out stays so
-	configuration["persia:operator"] = `{"image": "` + OperatorImage + `"}`
+	configuration["persia:operator"] = `{"image": "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}`
 	Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			delete(pool.(map[string]any), "taints")

@@ -5,7 +5,6 @@ package programtest
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,7 +12,6 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 
 	"persia/config"
 	"persia/internal/testkit"
@@ -43,24 +41,12 @@ func MustDeploy(t testing.TB, configuration map[string]string, cloud ...testkit.
 	return recorder
 }
 
-// DeployStack runs the program over one of the repository's stack files.
-func DeployStack(t testing.TB, name string) *testkit.Recorder {
-	t.Helper()
-	return MustDeploy(t, ReadStack(t, name))
-}
-
 // DeployFile runs the program over a stack file in its folder. Its path is from the root.
 func DeployFile(t testing.TB, path string) *testkit.Recorder {
 	t.Helper()
-	recorder, err := DeployIn(t, filepath.Join(testkit.Root(t), filepath.Dir(path)), ReadStackFile(t, path))
+	recorder, err := Run(t, pulumi.RunInfo{Config: ReadStack(t, path), RootDirectory: filepath.Join(testkit.Root(t), filepath.Dir(path))}, nil)
 	require.NoError(t, err)
 	return recorder
-}
-
-// DeployIn is [Deploy] for a project in another directory.
-func DeployIn(t testing.TB, directory string, configuration map[string]string) (*testkit.Recorder, error) {
-	t.Helper()
-	return Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: directory}, nil)
 }
 
 // Run runs the program where Google Cloud may have something already. The schema must take
@@ -102,17 +88,4 @@ func assertInSchema(t testing.TB, configuration map[string]string) {
 		values[key] = value
 	}
 	testkit.AssertInSchema(t, values)
-}
-
-// AccountOf is the service account that all roles of a job run as.
-func AccountOf(t testing.TB, r *testkit.Recorder, job string) string {
-	t.Helper()
-	accounts := map[string]bool{}
-	for _, registration := range r.All(t, testkit.StatefulSet) {
-		if set := testkit.Object[appsv1.StatefulSet](t, registration); set.Labels["persia_job"] == job {
-			accounts[set.Spec.Template.Spec.ServiceAccountName] = true
-		}
-	}
-	require.Len(t, accounts, 1, "accounts of %s", job)
-	return slices.Collect(maps.Keys(accounts))[0]
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
@@ -73,7 +74,7 @@ func (k kubectlUp) write() {
 	file := input.StackFileName(k.name)
 	stack, err := input.ReadStackFile(os.DirFS(k.project), file, config.Namespace)
 	require.NoError(k.b, err)
-	program, err := programtest.DeployIn(k.b, k.project, stack.Config.Decrypted().Texts())
+	program, err := programtest.Run(k.b, pulumi.RunInfo{Config: stack.Config.Decrypted().Texts(), RootDirectory: k.project}, nil)
 	require.NoError(k.b, err)
 	files := map[string]*strings.Builder{"definitions": {}, "namespaces": {}, "others": {}}
 	for _, registered := range program.Resources {

@@ -41,7 +41,7 @@ func TestSeedNATS(t *testing.T) {
 // natsOf returns the resources of the stack prod with other settings for NATS.
 func natsOf(t *testing.T, settings string) *testkit.Recorder {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "prod")
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
 	delete(configuration, "persia:images") // the images are as they are published
 	configuration["persia:nats"] = settings
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {

@@ -107,11 +107,11 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 
 // TestWithoutPEDL checks that {}, the default in Pulumi.yaml, registers nothing.
 func TestWithoutPEDL(t *testing.T) {
-	configuration := programtest.ReadStack(t, "dev")
+	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 	configuration["persia:pedl"] = "{}"
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)
-	assert.Equal(t, programtest.DeployStack(t, "dev").URNs(), recorder.URNs())
+	assert.Equal(t, programtest.DeployFile(t, "Pulumi.dev.yaml").URNs(), recorder.URNs())
 }
 
 // assertHides checks that a text contains no secret, neither plain nor in base64 as in a Secret.

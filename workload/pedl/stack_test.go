@@ -22,7 +22,7 @@ const (
 // uses, and PEDL with settings by their paths.
 func pedlStack(t *testing.T, settings map[string]any) map[string]string {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "dev")
+	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
 	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "n2-standard-16"}
 	})
@@ -81,7 +81,7 @@ func deployOnExisting(t *testing.T, settings map[string]any) *testkit.Recorder {
 	small := map[string]any{"limits": map[string]any{"cpu": "500m", "memory": "1Gi"}}
 	all := map[string]any{"resources": small, "postgresql.resources": small, "postgresql.persistence.storageClass": "standard"}
 	maps.Copy(all, settings)
-	configuration := programtest.ReadStackFile(t, "examples/Pulumi.existing.yaml")
+	configuration := programtest.ReadStack(t, "examples/Pulumi.existing.yaml")
 	configuration["persia:pedl"] = platform(t, all)
 	recorder, err := programtest.Deploy(t, configuration)
 	require.NoError(t, err)

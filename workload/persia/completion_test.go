@@ -18,7 +18,7 @@ import (
 // TestEndOfEachEngine: whichever engine runs a job, the command status sees its end by the completion,
 // and waits for no other Kubernetes Job with the job's label. It finds what the plan has predicted there, too.
 func TestEndOfEachEngine(t *testing.T) {
-	jobSet, predicts := programtest.ReadStack(t, "prod"), programtest.ReadStack(t, "prod")
+	jobSet, predicts := programtest.ReadStack(t, "Pulumi.prod.yaml"), programtest.ReadStack(t, "Pulumi.prod.yaml")
 	programtest.Edit(t, jobSet, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["engine"] = "jobset" })
 	programtest.Edit(t, predicts, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["checkpointSeconds"] = 360 })
 	predicts["persia:machineTypes"] = `{"a2-highgpu-8g": {"hoursBetweenFailures": 100}}`

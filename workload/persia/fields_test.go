@@ -21,9 +21,9 @@ func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
 	case "operator":
 		configuration = programtest.LeftToOperator(t)
 	case "existing":
-		configuration = programtest.ReadStackFile(t, "examples/Pulumi.existing.yaml")
+		configuration = programtest.ReadStack(t, "examples/Pulumi.existing.yaml")
 	default:
-		configuration = programtest.ReadStack(t, stack)
+		configuration = programtest.ReadStack(t, "Pulumi."+stack+".yaml")
 	}
 	for path, value := range edits {
 		names := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("[].", r) })

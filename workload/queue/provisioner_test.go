@@ -19,7 +19,7 @@ import (
 // queued returns the example with queues, whose nn-workers alone are on a pool with queued provisioning.
 func queued(t *testing.T) map[string]string {
 	t.Helper()
-	configuration := programtest.ReadStackFile(t, "examples/Pulumi.queues.yaml")
+	configuration := programtest.ReadStack(t, "examples/Pulumi.queues.yaml")
 	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
 		nnWorkers := pools.([]any)[0].(map[string]any)
 		delete(nnWorkers, "nodes")
@@ -74,7 +74,7 @@ func TestProvisioner(t *testing.T) {
 
 // TestNoProvisioner: a stack without such a pool has none.
 func TestNoProvisioner(t *testing.T) {
-	recorder, err := programtest.Deploy(t, programtest.ReadStackFile(t, "examples/Pulumi.queues.yaml"))
+	recorder, err := programtest.Deploy(t, programtest.ReadStack(t, "examples/Pulumi.queues.yaml"))
 	require.NoError(t, err)
 	for _, deployment := range recorder.Some("kubernetes:apps/v1:Deployment") {
 		assert.NotEqual(t, "provisioner", deployment.Name)
