@@ -54,7 +54,7 @@ func natsOf(t *testing.T, settings string) *testkit.Recorder {
 }
 
 func TestPodMonitoring(t *testing.T) {
-	monitoring := testkit.Object[kube.PodMonitoring](t, natsOf(t, seeds["everything"]).One(t, testkit.PodMonitoring, "broker"))
+	monitoring := testkit.Object[kube.PodMonitoring](t, natsOf(t, seeds["everything"]).One(t, "kubernetes:monitoring.googleapis.com/v1:PodMonitoring", "broker"))
 	assert.Equal(t, "nats-io", monitoring.Namespace)
 	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "broker"}, monitoring.Spec.Selector.MatchLabels)
 	assert.InDelta(t, 7777, monitoring.Spec.Endpoints[0]["port"], 0)

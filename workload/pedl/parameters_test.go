@@ -267,7 +267,7 @@ func TestPEDLParameters(t *testing.T) {
 // secretOf is a Secret whose data is a secret of Pulumi's.
 func secretOf(t *testing.T, r *testkit.Recorder, name string) corev1.Secret {
 	t.Helper()
-	registration := r.One(t, testkit.Secret, name)
+	registration := r.One(t, "kubernetes:core/v1:Secret", name)
 	inputs := registration.Inputs.Copy()
 	inputs["data"] = inputs["data"].SecretValue().Element
 	registration.Inputs = inputs

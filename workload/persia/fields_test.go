@@ -136,7 +136,7 @@ func TestJobOfOperatorIsMadeAgain(t *testing.T) {
 	}
 	assert.Equal(t, trigger(first), trigger(same))
 	assert.NotEqual(t, trigger(first), trigger(other))
-	assert.Contains(t, first.One(t, testkit.PersiaJob, "criteo").RegisterRPC.ReplaceWith, first.One(t, testkit.DisruptionBudget, "criteo").URN)
+	assert.Contains(t, first.One(t, "kubernetes:persia.com/v1:PersiaJob", "criteo").RegisterRPC.ReplaceWith, first.One(t, testkit.DisruptionBudget, "criteo").URN)
 	end := func(r *testkit.Recorder) any {
 		return testkit.At(t, r.One(t, completion, "criteo-completion"), "metadata.name")
 	}
