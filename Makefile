@@ -59,9 +59,9 @@ kubeconfig: sandbox ## Print the path of the kubeconfig of STACK.
 down: sandbox ## Destroy STACK and stop everything that `make up` started.
 	@$(SANDBOX) down --stack '$(STACK)' --stacks '$(STACKS)'
 
-preflight: ## Check what `pulumi up` of STACK needs, with OFFLINE=1 off the network.
+preflight: ## Check what `pulumi up` of STACK needs.
 	@go build -o bin/ ./cmd/persia
-	@bin/persia preflight --stack '$(STACK)' $(if $(OFFLINE),--offline)
+	@bin/persia preflight --stack '$(STACK)'
 
 # Pulumi's language host compiles with cgo where there is a C compiler, which makes most packages others.
 build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.

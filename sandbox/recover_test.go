@@ -41,7 +41,8 @@ func TestRecovery(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	write(t, filepath.Join(dir, "Pulumi.yaml"), "name: persia\nruntime: go\n")
-	pulumi := recovery.CLI(dir, "dev")
+	t.Chdir(dir)
+	pulumi := recovery.CLI("dev")
 	require.NoError(t, pulumi(t.Context(), nil, t.Output(), "stack", "init"))
 	require.NoError(t, pulumi(t.Context(), nil, t.Output(), "refresh", "--yes"))
 

@@ -80,8 +80,7 @@ func ofStack(command *cobra.Command, stack *string) *cobra.Command {
 }
 
 func preflightCommand() *cobra.Command {
-	var stack, dir string
-	var offline bool
+	var stack string
 	command := &cobra.Command{
 		Use:   "preflight",
 		Short: "Report what is missing before `pulumi up`",
@@ -101,11 +100,7 @@ Exit codes:
   2  wrong usage, or the stack file cannot be read or has errors`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			gcloud := preflight.CLI
-			if offline {
-				gcloud = preflight.Offline
-			}
-			checks, err := preflight.Run(command.Context(), dir, stack, gcloud)
+			checks, err := preflight.Run(command.Context(), stack, preflight.CLI)
 			if err == nil {
 				err = cmp.Or(preflight.Print(command.OutOrStdout(), checks), context.Cause(command.Context()))
 			}
@@ -116,8 +111,6 @@ Exit codes:
 		},
 	}
 	command.Flags().StringVar(&stack, "stack", "dev", "stack, as in Pulumi.`STACK`.yaml")
-	command.Flags().StringVar(&dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
-	command.Flags().BoolVar(&offline, "offline", false, "ask gcloud nothing")
 	return command
 }
 
@@ -198,7 +191,7 @@ preview fails, the comment says why.`,
 }
 
 func recoverCommand() *cobra.Command {
-	var stack, dir string
+	var stack string
 	command := &cobra.Command{
 		Use:   "recover --stack STACK",
 		Short: "Complete the state of a stack after a killed `pulumi up`",
@@ -209,11 +202,10 @@ You can run it again at any time.`,
 		RunE: func(command *cobra.Command, _ []string) error {
 			err := recovery.CheckProcesses(command.Context())
 			if err == nil {
-				err = recovery.Run(command.Context(), recovery.CLI(dir, stack), command.OutOrStdout())
+				err = recovery.Run(command.Context(), recovery.CLI(stack), command.OutOrStdout())
 			}
 			return fails(err)
 		},
 	}
-	command.Flags().StringVar(&dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
 	return ofStack(command, &stack)
 }

@@ -3,13 +3,11 @@ package main
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -28,7 +26,7 @@ type sku struct {
 		PricingExpression struct {
 			TieredRates []struct {
 				UnitPrice struct {
-					Units string
+					Units float64 `json:",string"`
 					Nanos float64
 				}
 			}
@@ -36,66 +34,59 @@ type sku struct {
 	}
 }
 
-// The descriptions of vCPUs and memory by machine family, and of GPUs by type, up to " running in" or
-// " attached to" (cloud.google.com/skus). The catalog names other families in other ways.
+// The descriptions of vCPUs and memory by machine family, and of GPUs by type, where they differ from the name
+// at Compute Engine: A2 Instance Core, Nvidia Tesla T4 GPU (cloud.google.com/skus).
 var (
 	familySKUs = map[string]string{
-		"a2": "A2 Instance", "a3": "A3 Instance", "c2": "Compute optimized", "c2d": "C2D AMD Instance", "c3": "C3 Instance",
-		"e2": "E2 Instance", "g2": "G2 Instance", "m3": "M3 Memory-optimized Instance", "n1": "N1 Predefined Instance",
-		"n2": "N2 Instance", "n2d": "N2D AMD Instance", "t2d": "T2D AMD Instance",
+		"c2": "Compute optimized", "c2d": "C2D AMD Instance", "m3": "M3 Memory-optimized Instance",
+		"n1": "N1 Predefined Instance", "n2d": "N2D AMD Instance", "t2d": "T2D AMD Instance",
 	}
-	gpuSKUs = map[string]string{
-		"nvidia-a100-80gb": "Nvidia Tesla A100 80GB GPU", "nvidia-h100-80gb": "Nvidia H100 80GB GPU",
-		"nvidia-h100-mega-80gb": "Nvidia H100 80GB Mega GPU", "nvidia-l4": "Nvidia L4 GPU", "nvidia-tesla-a100": "Nvidia Tesla A100 GPU",
-		"nvidia-tesla-p100": "Nvidia Tesla P100 GPU", "nvidia-tesla-p4": "Nvidia Tesla P4 GPU", "nvidia-tesla-t4": "Nvidia Tesla T4 GPU",
-		"nvidia-tesla-v100": "Nvidia Tesla V100 GPU",
-	}
+	gpuSKUs = map[string]string{"nvidia-a100-80gb": "nvidia-tesla-a100-80gb", "nvidia-h100-mega-80gb": "nvidia-h100-80gb-mega"}
 )
 
 // readSKUs reads the pages of a catalog, one after the other.
-func readSKUs(catalog io.Reader) ([]sku, error) {
+func readSKUs(name string) ([]sku, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
 	var all []sku
-	for decoder := json.NewDecoder(catalog); ; {
+	for decoder := json.NewDecoder(file); decoder.More(); {
 		var page struct{ SKUs []sku }
-		err := decoder.Decode(&page)
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, err
+		if err := decoder.Decode(&page); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
 		all = append(all, page.SKUs...)
 	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: it has no SKUs; download the catalog as --help says", name)
+	}
+	return all, nil
 }
 
 // hourly returns the price of an hour of a machine with its GPUs in a region.
 func hourly(skus []sku, m gcp.Machine, region, usage string) (float64, error) {
 	family := cmp.Or(familySKUs[m.Family()], strings.ToUpper(m.Family())+" Instance")
+	gpu := strings.ReplaceAll(cmp.Or(gpuSKUs[m.GPUType], m.GPUType), "-", " ") + " GPU"
 	total := 0.0
 	for _, part := range []struct {
 		name   string
 		amount float64
-	}{
-		{family + " Core", float64(m.CPUs)}, {family + " Ram", float64(m.MemoryBytes) / (1 << 30)},
-		{cmp.Or(gpuSKUs[m.GPUType], m.GPUType), float64(m.GPUs)},
-	} {
+	}{{family + " Core", float64(m.CPUs)}, {family + " Ram", float64(m.MemoryBytes) / (1 << 30)}, {gpu, float64(m.GPUs)}} {
 		if part.amount == 0 {
 			continue
 		}
 		i := slices.IndexFunc(skus, func(s sku) bool {
 			name, _, _ := strings.Cut(strings.TrimPrefix(s.Description, "Spot Preemptible "), " running in")
 			name, _, _ = strings.Cut(name, " attached to")
-			return name == part.name && s.Category.UsageType == usage && slices.Contains(s.ServiceRegions, region)
+			return strings.EqualFold(name, part.name) && s.Category.UsageType == usage && slices.Contains(s.ServiceRegions, region)
 		})
 		if i < 0 || len(skus[i].PricingInfo) == 0 || len(skus[i].PricingInfo[0].PricingExpression.TieredRates) == 0 {
 			return 0, fmt.Errorf("the catalog has no %s price of %q in %s", usage, part.name, region)
 		}
 		price := skus[i].PricingInfo[0].PricingExpression.TieredRates[0].UnitPrice
-		units, err := strconv.ParseFloat(price.Units, 64)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", skus[i].Description, err)
-		}
-		total += part.amount * (units + price.Nanos/1e9)
+		total += part.amount * (price.Units + price.Nanos/1e9)
 	}
 	return total, nil
 }
@@ -125,7 +116,7 @@ func printPrices(out io.Writer, skus []sku, stack *config.Stack, region string) 
 }
 
 func pricesCommand() *cobra.Command {
-	var stack, dir, region string
+	var stack, region string
 	command := &cobra.Command{
 		Use:   "prices --stack STACK FILE",
 		Short: "Print today's list prices of a stack's machines",
@@ -137,23 +128,17 @@ stack, with their GPUs, as lines for its stack file. To download the file:
   do cat page.json; page=$(jq -r .nextPageToken page.json); [ -n "$page" ] || break; done > skus.json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, args []string) error {
-			cfg, err := preflight.Load(dir, stack)
+			cfg, err := preflight.Load(stack)
 			if err != nil {
 				return err
 			}
-			file, err := os.Open(args[0])
+			skus, err := readSKUs(args[0])
 			if err != nil {
 				return err
-			}
-			defer func() { _ = file.Close() }()
-			skus, err := readSKUs(file)
-			if err != nil || len(skus) == 0 {
-				return fmt.Errorf("%s: %w", args[0], cmp.Or(err, errors.New("it has no SKUs; download the catalog as --help says")))
 			}
 			return fails(printPrices(command.OutOrStdout(), skus, cfg, cmp.Or(region, cfg.Cluster.Region)))
 		},
 	}
-	command.Flags().StringVar(&dir, "dir", ".", "`FOLDER` of Pulumi.yaml and the stack files")
 	command.Flags().StringVar(&region, "region", "", "the `REGION` of the nodes; by default that of the cluster")
 	return ofStack(command, &stack)
 }

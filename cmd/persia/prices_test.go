@@ -35,7 +35,7 @@ func TestPrices(t *testing.T) {
 			"pricingInfo": [{"pricingExpression": {"tieredRates": [{"unitPrice": {"units": "%d", "nanos": %d}}]}}]}`,
 			row.description, row.usage, row.region, row.nanos/1e9, row.nanos%1e9)
 	}
-	dir := t.TempDir()
+	t.Chdir(t.TempDir())
 	stack := `config:
   persia:project: my-project
   persia:cluster: {name: c, region: us-central1, zones: [us-central1-a], systemPool: {machineType: n1-standard-16, nodes: 2}, authorizedNetworks: []}
@@ -44,7 +44,7 @@ func TestPrices(t *testing.T) {
     - {name: other, machineType: n2-standard-16, nodes: 1}
   persia:jobs: []
 `
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.dev.yaml"), []byte(stack), 0o600))
+	require.NoError(t, os.WriteFile("Pulumi.dev.yaml", []byte(stack), 0o600))
 	for name, test := range map[string]struct {
 		catalog, want string
 		code          int
@@ -60,7 +60,7 @@ func TestPrices(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "skus.json")
 			require.NoError(t, os.WriteFile(file, []byte(test.catalog), 0o600))
 			var out, errs bytes.Buffer
-			code := run(t.Context(), []string{"prices", "--stack", "dev", "--dir", dir, file}, &out, &errs)
+			code := run(t.Context(), []string{"prices", "--stack", "dev", file}, &out, &errs)
 			assert.Equal(t, test.code, code, errs.String())
 			assert.Equal(t, test.want, out.String())
 			assert.Equal(t, code != 0, strings.Contains(errs.String(), "download the catalog"), errs.String())

@@ -7,17 +7,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
 // Gcloud runs a command of gcloud, and returns what it prints. The error has the message of gcloud.
 type Gcloud func(ctx context.Context, args ...string) ([]byte, error)
-
-// Offline is a Gcloud that asks nothing.
-func Offline(context.Context, ...string) ([]byte, error) { return nil, errors.New("offline") }
 
 // CLI runs the gcloud on the PATH, without prompts. It gives each command half a minute.
 func CLI(ctx context.Context, args ...string) ([]byte, error) {
@@ -41,18 +36,6 @@ func CLI(ctx context.Context, args ...string) ([]byte, error) {
 	return stdout.Bytes(), err
 }
 
-// once returns a Gcloud that asks each question once: one region has many quotas.
-func once(gcloud Gcloud) Gcloud {
-	answers := map[string]func() ([]byte, error){}
-	return func(ctx context.Context, args ...string) ([]byte, error) {
-		command := strings.Join(args, " ")
-		if answers[command] == nil {
-			answers[command] = sync.OnceValues(func() ([]byte, error) { return gcloud(ctx, args...) })
-		}
-		return answers[command]()
-	}
-}
-
 // message returns the line of gcloud's error output that names the problem. If that line ends with
 // a colon, the next one belongs to it.
 func message(stderr string) string {
@@ -66,12 +49,4 @@ func message(stderr string) string {
 		first += " " + strings.TrimPrefix(strings.TrimSpace(next), "- ")
 	}
 	return first
-}
-
-// says reports whether an error has one of some texts. A failure of the network may repeat an older
-// message of Google Cloud, and does not count.
-func says(err error, texts ...string) bool {
-	said := fmt.Sprint(err)
-	return err != nil && !strings.Contains(said, "Max retries exceeded") &&
-		slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(said, text) })
 }

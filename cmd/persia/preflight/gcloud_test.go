@@ -135,7 +135,7 @@ func TestWithRealGcloud(t *testing.T) {
 			} {
 				t.Setenv(name, value)
 			}
-			checks, err := Run(t.Context(), dir, "dev", CLI)
+			checks, err := Run(t.Context(), "dev", CLI)
 			require.NoError(t, err)
 			for _, want := range c.want {
 				assert.Contains(t, problems(checks), want)

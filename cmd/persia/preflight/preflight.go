@@ -7,16 +7,17 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"persia/config"
-	"persia/gcp"
 )
 
 // Status is the result of a check.
@@ -41,73 +42,141 @@ type Check struct {
 }
 
 // Run makes all checks of a stack. Without gcloud, it checks what needs no network. It returns an
-// error if the stack file in the folder cannot be read or has mistakes, because the needs of the
-// stack are then unknown.
-func Run(ctx context.Context, dir, name string, gcloud Gcloud) ([]Check, error) {
-	stack, err := Load(dir, name)
+// error if the stack file cannot be read or has mistakes, because the needs of the stack are then
+// unknown.
+func Run(ctx context.Context, name string, gcloud Gcloud) ([]Check, error) {
+	stack, err := Load(name)
 	if err != nil {
 		return nil, err
 	}
+	r := &report{stack: stack, gcloud: gcloud, answers: map[string]answer{}}
 	plan := stack.Plan()
-	checks := []Check{{"stack file", OK, fmt.Sprintf("its %d pods fit on %d nodes", plan.Pods, plan.Nodes), ""}}
+	r.add("stack file", OK, fmt.Sprintf("its %d pods fit on %d nodes", plan.Pods, plan.Nodes), "")
 	if stack.Cluster.Existing != nil {
-		return checks, nil
+		return r.checks, nil
 	}
-	checks = append(checks, controlPlane(stack.Cluster), authPlugin())
-	gcloud = once(gcloud)
-	for _, row := range rows(stack) {
-		// Without the project, gcloud cannot say more. The rows still list the needs of the stack.
-		if i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == projectName && c.Status != OK }); i >= 0 {
-			checks = append(checks, row.unchecked("the project did not answer"))
-			continue
+	r.controlPlane()
+	r.authPlugin()
+	r.credentials(ctx)
+	if !r.project(ctx) {
+		// The other checks still list the needs of the stack.
+		r.gcloud = func(context.Context, ...string) ([]byte, error) { return nil, errors.New("the project did not answer") }
+	}
+	r.apis(ctx)
+	r.quotas(ctx)
+	r.machines(ctx)
+	r.buckets(ctx)
+	r.caches(ctx)
+	return r.checks, nil
+}
+
+// report collects the checks of a stack.
+type report struct {
+	stack  *config.Stack
+	gcloud Gcloud
+	// answers are of gcloud, by its arguments: one region has many quotas.
+	answers map[string]answer
+	checks  []Check
+}
+
+type answer struct {
+	text []byte
+	err  error
+}
+
+func (r *report) add(name string, status Status, detail, remedy string) {
+	r.checks = append(r.checks, Check{name, status, detail, remedy})
+}
+
+// question asks gcloud about one thing.
+type question struct {
+	name    string
+	command []string
+	// needs says what the stack needs. The report shows it if gcloud does not answer.
+	needs string
+	// refused are errors of gcloud that mean that something is missing.
+	refused []refusal
+}
+
+// refusal has parts of an error, and what to do. The detail is the error by default.
+type refusal struct {
+	texts          []string
+	detail, remedy string
+}
+
+// absent are gcloud's messages about what does not exist.
+var absent = []string{"was not found", "not found: 404", "NOT_FOUND"}
+
+// ask decodes gcloud's answer, if into is not nil, and reports whether there is one. If there is none,
+// it adds a check that says why.
+func (r *report) ask(ctx context.Context, q question, into any) bool {
+	if into != nil {
+		q.command = append(q.command, "--format=json")
+	}
+	command := strings.Join(q.command, " ")
+	a, asked := r.answers[command]
+	if !asked {
+		a.text, a.err = r.gcloud(ctx, q.command...)
+		r.answers[command] = a
+	}
+	for _, refusal := range q.refused {
+		if says(a.err, refusal.texts) {
+			r.add(q.name, Missing, cmp.Or(refusal.detail, fmt.Sprint(a.err)), refusal.remedy)
+			return false
 		}
-		checks = append(checks, row.check(ctx, gcloud))
 	}
-	return checks, nil
+	why := a.err
+	if why == nil {
+		if into == nil || json.Unmarshal(a.text, into) == nil {
+			return true
+		}
+		why = errors.New("gcloud printed unexpected output")
+	}
+	if q.needs != "" {
+		why = fmt.Errorf("%w; needed: %s", why, q.needs)
+	}
+	r.add(q.name, Unchecked, why.Error(), "")
+	return false
 }
 
-// controlPlane checks who can reach the control plane, as `up` must.
-func controlPlane(cluster config.Cluster) Check {
-	const name = "control plane"
-	var ranges []string
-	for _, network := range cluster.AuthorizedNetworks {
-		ranges = append(ranges, network.CIDR)
+// exists checks that there is something, and reports whether there is.
+func (r *report) exists(ctx context.Context, q question, detail string) bool {
+	if !r.ask(ctx, q, nil) {
+		return false
 	}
-	switch {
-	case cluster.PrivateEndpoint:
-		return Check{name, Unchecked, "persia:cluster.privateEndpoint is true: `pulumi up` must run inside the cluster's network, which this check cannot verify", ""}
-	case len(ranges) == 0:
-		return Check{name, Warning, "persia:cluster.authorizedNetworks is empty: the control plane can be reached only from the cluster's network, and `pulumi up` fails elsewhere",
-			"write the range that you connect from, or run `pulumi up` inside the network"}
-	}
-	return Check{name, OK, "open to " + strings.Join(ranges, ", ") + ": you must connect from there", ""}
+	r.add(q.name, OK, detail, "")
+	return true
 }
 
-func authPlugin() Check {
-	if _, err := exec.LookPath(gcp.AuthPlugin); err != nil {
-		return Check{gcp.AuthPlugin, Missing, "it is not on the PATH, and Pulumi needs it to log in to the cluster",
-			"run gcloud components install " + gcp.AuthPlugin + ", or install the package google-cloud-cli-" + gcp.AuthPlugin}
-	}
-	return Check{gcp.AuthPlugin, OK, "on the PATH", ""}
+// says reports whether an error has one of some texts. A failure of the network may repeat an older
+// message of Google Cloud, and does not count.
+func says(err error, texts []string) bool {
+	return err != nil && !strings.Contains(err.Error(), "Max retries exceeded") &&
+		slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })
 }
 
 // Failed reports whether anything is missing.
-func Failed(checks []Check) bool { return len(of(checks, Missing)) > 0 }
-
-func of(checks []Check, status Status) []Check {
-	return slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.Status != status })
+func Failed(checks []Check) bool {
+	return slices.ContainsFunc(checks, func(c Check) bool { return c.Status == Missing })
 }
 
 // Print writes the checks as a table, the worst last, followed by what to do.
 func Print(w io.Writer, checks []Check) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	sorted := slices.Concat(of(checks, OK), of(checks, Unchecked), of(checks, Warning), of(checks, Missing))
-	remedies := ""
-	for _, c := range sorted {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", c.Status, c.Name, c.Detail) // Flush tells
-		if c.Remedy != "" {
-			remedies += fmt.Sprintf("\n  %s: %s\n      %s\n", c.Status, c.Name, c.Remedy)
+	remedies, counts := "", []string{}
+	for _, status := range []Status{OK, Unchecked, Warning, Missing} {
+		count := 0
+		for _, c := range checks {
+			if c.Status != status {
+				continue
+			}
+			count++
+			_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", c.Status, c.Name, c.Detail) // Flush tells
+			if c.Remedy != "" {
+				remedies += fmt.Sprintf("\n  %s: %s\n      %s\n", c.Status, c.Name, c.Remedy)
+			}
 		}
+		counts = append(counts, fmt.Sprintf("%s: %d", status, count))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -115,7 +184,7 @@ func Print(w io.Writer, checks []Check) error {
 	if remedies != "" {
 		remedies = "\nWhat to do:\n" + remedies
 	}
-	_, err := fmt.Fprintf(w, "%s\nmissing: %d, warning: %d, unchecked: %d, ok: %d\n", remedies,
-		len(of(checks, Missing)), len(of(checks, Warning)), len(of(checks, Unchecked)), len(of(checks, OK)))
+	slices.Reverse(counts)
+	_, err := fmt.Fprintf(w, "%s\n%s\n", remedies, strings.Join(counts, ", "))
 	return err
 }

@@ -60,10 +60,11 @@ var places = strings.NewReplacer(
 	"persia:jobs: []", strings.ReplaceAll(training, "resources:", "image: example.com/persia:1, resources:"),
 ).Replace(created)
 
-// folder writes the files of a project with the stack dev, and puts the plugin on the PATH.
+// folder writes the files of a project with the stack dev, goes there, and puts the plugin on the PATH.
 func folder(t *testing.T, stack string) string {
 	t.Helper()
 	dir := t.TempDir()
+	t.Chdir(dir)
 	t.Setenv("PATH", filepath.Join(dir, "bin"))
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "bin"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "bin", gcp.AuthPlugin), []byte("#!/bin/sh\n"), 0o700))
@@ -86,6 +87,9 @@ func (a answers) ask(_ context.Context, args ...string) ([]byte, error) {
 	}
 	return []byte(a[longest]), nil
 }
+
+// offline is a gcloud that asks nothing.
+func offline(context.Context, ...string) ([]byte, error) { return nil, errors.New("offline") }
 
 // allThere are the answers where nothing is missing.
 func allThere(t *testing.T) answers {
@@ -157,8 +161,8 @@ func TestRun(t *testing.T) {
 		"no credentials": {created, answers{"auth application-default": "ERROR: (gcloud.auth.application-default.print-access-token) Your default credentials were not found."},
 			"missing credentials: (gcloud.auth.application-default.print-access-token) Your default credentials were not found.; gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file\n"},
 		"no gcloud":                  {created, answers{"auth application-default": `ERROR: exec: "gcloud": executable file not found in $PATH`}, "missing credentials: exec: \"gcloud\": executable file not found in $PATH; install it: https://cloud.google.com/sdk/docs/install\n"},
-		"a deleted project":          {created, answers{"projects describe": `{"lifecycleState": "DELETE_REQUESTED"}`, "services list": "ERROR: not asked"}, "missing project: my-project is DELETE_REQUESTED; choose another project, or run gcloud projects undelete my-project\n"},
-		"an answer of another kind":  {created, answers{"projects describe": "projectId: my-project"}, "unchecked project: gcloud printed unexpected output"},
+		"a project of others":        {created, answers{"projects describe": "ERROR: does not have permission", "services list": "ERROR: not asked"}, "missing project: does not have permission; correct persia:project"},
+		"an answer of another kind":  {created, answers{"services list": "- config:"}, "unchecked APIs: gcloud printed unexpected output"},
 		"an API too few":             {created, answers{"services list": enabled(without("dns.googleapis.com"))}, "missing APIs: not enabled: dns.googleapis.com; gcloud services enable dns.googleapis.com --project=my-project\n"},
 		"a quota that is just right": {created, gpuQuota(3, 2), ""},
 		"a quota of 0":               {created, gpuQuota(0, 0), "missing" + gpus + "0, 0 of it used; " + fmt.Sprintf(request, 1)},
@@ -185,7 +189,8 @@ func TestRun(t *testing.T) {
 			for beginning := range c.answers { // a shorter beginning replaces the longer one
 				maps.DeleteFunc(gcloud, func(other, _ string) bool { return other != beginning && strings.HasPrefix(other, beginning) })
 			}
-			checks, err := Run(t.Context(), folder(t, c.stack), "dev", gcloud.ask)
+			folder(t, c.stack)
+			checks, err := Run(t.Context(), "dev", gcloud.ask)
 			require.NoError(t, err)
 			found := problems(slices.DeleteFunc(checks, func(c Check) bool { return strings.Contains(c.Detail, "the project did not answer") }))
 			assert.True(t, found == c.want || c.want != "" && strings.HasPrefix(found, c.want), "%s\nwant %s", found, c.want)
@@ -193,14 +198,15 @@ func TestRun(t *testing.T) {
 		})
 	}
 	t.Run("spot", func(t *testing.T) {
-		checks, err := Run(t.Context(), folder(t, strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu")), "dev", allThere(t).ask)
+		folder(t, strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu"))
+		checks, err := Run(t.Context(), "dev", allThere(t).ask)
 		require.NoError(t, err)
 		assert.Contains(t, problems(checks), "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota")
 	})
 	t.Run("offline, without the plugin", func(t *testing.T) {
 		dir := folder(t, places)
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, "bin")))
-		checks, err := Run(t.Context(), dir, "dev", Offline)
+		checks, err := Run(t.Context(), "dev", offline)
 		require.NoError(t, err)
 		for _, want := range []string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "unchecked project: offline", "; needed: binaryauthorization.googleapis.com, cloudresourcemanager", "unchecked quota CPUS: the project did not answer; needed: 52, us-central1",
 			"unchecked machine g2-standard-32: the project did not answer; needed: in us-central1-a", "unchecked bucket absent: ", "unchecked image cache us-central1-docker.pkg.dev/my-project/hub: "} {
@@ -233,7 +239,8 @@ func TestServices(t *testing.T) {
 			standard("artifactregistry.googleapis.com")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stack, err := Load(folder(t, c.stack), "dev")
+			folder(t, c.stack)
+			stack, err := Load("dev")
 			require.NoError(t, err)
 			var needed []string
 			for service, needs := range services(stack) {
@@ -244,11 +251,12 @@ func TestServices(t *testing.T) {
 			assert.ElementsMatch(t, c.want, needed)
 		})
 	}
-	page, err := os.ReadFile("../../../docs/start/google-cloud.md")
+	t.Chdir("../../..")
+	page, err := os.ReadFile("docs/start/google-cloud.md")
 	require.NoError(t, err)
 	_, enabled, _ := strings.Cut(string(page), "\n## 3. APIs\n")
 	enabled, _, _ = strings.Cut(enabled, "\n## ")
-	dev, err := Load("../../..", "dev")
+	dev, err := Load("dev")
 	require.NoError(t, err)
 	for service, needs := range services(dev) {
 		assert.Equal(t, needs, strings.Contains(enabled, service), "the page enables for dev %s", service)
@@ -264,7 +272,8 @@ func TestStackFilesThatCannotBeRead(t *testing.T) {
 		"no file":          {"prod", created, "there is no stack \"prod\""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Run(t.Context(), folder(t, c.text), c.stack, Offline)
+			folder(t, c.text)
+			_, err := Run(t.Context(), c.stack, offline)
 			assert.ErrorContains(t, err, c.want)
 		})
 	}

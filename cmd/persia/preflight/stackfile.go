@@ -13,9 +13,9 @@ import (
 // sealed replaces each encrypted value, which preflight cannot decrypt.
 const sealed = "encrypted"
 
-// Load loads a stack as the program does, but for its encrypted values.
-func Load(dir, name string) (*config.Stack, error) {
-	files, path := os.DirFS(dir), input.StackFileName(name)
+// Load loads a stack of the working directory as the program does, but for its encrypted values.
+func Load(name string) (*config.Stack, error) {
+	files, path := os.DirFS("."), input.StackFileName(name)
 	file, err := input.ReadStackFile(files, path, config.Namespace)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", name, err, input.StackNames(files))

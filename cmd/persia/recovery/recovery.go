@@ -15,12 +15,12 @@ import (
 // Pulumi runs a command of the Pulumi CLI for a stack. An error has all that the command prints besides.
 type Pulumi func(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error
 
-// CLI returns the Pulumi CLI on the PATH for a stack of the project in a folder.
-func CLI(dir, stack string) Pulumi {
+// CLI returns the Pulumi CLI on the PATH for a stack.
+func CLI(stack string) Pulumi {
 	return func(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) error {
 		command := exec.CommandContext(ctx, "pulumi", append(args, "--stack", stack, "--non-interactive", "--color", "never")...)
 		var stderr strings.Builder
-		command.Dir, command.Stdin, command.Stdout, command.Stderr = dir, stdin, stdout, &stderr
+		command.Stdin, command.Stdout, command.Stderr = stdin, stdout, &stderr
 		if err := command.Run(); err != nil {
 			return fmt.Errorf("%w\n%s", err, &stderr)
 		}
