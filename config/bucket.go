@@ -66,7 +66,7 @@ type CreateBucket struct {
 // DeleteNoncurrent deletes noncurrent versions: overwritten and deleted objects. It never deletes
 // a live object.
 type DeleteNoncurrent struct {
-	// Prefix is the directory of the bucket to which the rule applies, like checkpoints/.
+	// Prefix is the directory of the bucket to which the rule applies, like criteo/.
 	Prefix string `json:"prefix" form:"prefix"`
 	// AfterDays is how many days a version is kept after it became noncurrent, at least
 	// 7.

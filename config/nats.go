@@ -179,11 +179,18 @@ const longestNATSName = 50
 // oldestVersion is the oldest release of nats-server that the program supports.
 var oldestVersion = version.MustParseSemantic("2.2.0")
 
+// safeVersions are the oldest releases of 2.11 and 2.12 with the fixes of the advisories of 2026, see
+// https://advisories.nats.io.
+var safeVersions = [2]*version.Version{version.MustParseSemantic("2.11.15"), version.MustParseSemantic("2.12.6")}
+
 // checkNATS checks the settings that all clusters share, and each cluster.
 func (s *Stack) checkNATS(p *input.Problems) {
 	path, pools := field.NewPath(natsKey), append(s.poolNames(), s.SystemPoolName())
-	if v, err := version.ParseSemantic(s.NATS.Version); err != nil || v.String() != s.NATS.Version || v.LessThan(oldestVersion) {
+	switch v, err := version.ParseSemantic(s.NATS.Version); {
+	case err != nil || v.String() != s.NATS.Version || v.LessThan(oldestVersion):
 		p.Invalid(path.Child("version"), s.NATS.Version, "must be %s or later, as MAJOR.MINOR.PATCH in quotes; omit it for the default", oldestVersion)
+	case v.LessThan(safeVersions[0]) || v.Minor() == safeVersions[1].Minor() && v.LessThan(safeVersions[1]):
+		p.Warn(path.Child("version"), "%s has known vulnerabilities, which %s and %s fix (advisories.nats.io); omit it for the default", v, safeVersions[0], safeVersions[1])
 	}
 	if named, err := reference.ParseNormalizedNamed(s.NATS.Image); err != nil || !reference.IsNameOnly(named) {
 		p.Invalid(path.Child("image"), s.NATS.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")

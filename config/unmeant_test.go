@@ -26,6 +26,9 @@ func TestStackWarned(t *testing.T) {
 		{"pool that nothing uses", pool("n2-standard-8"), nodePool, []string{"nothing of the stack runs on the pool spare", "remove it"}},
 		{"GPU pool that no role uses", pool("a2-highgpu-1g"), nodePool, []string{"nothing of the stack runs on the pool spare", "billed"}},
 		{"pools that roles use", edits{}, "persia:nodePools[0]", nil},
+		{"NATS with known vulnerabilities", edits{"persia:nats.version": "2.10.22"}, "persia:nats.version", []string{"2.10.22", "2.11.15", "2.12.6", "advisories.nats.io"}},
+		{"NATS 2.12 with known vulnerabilities", edits{"persia:nats.version": "2.12.5"}, "persia:nats.version", []string{"known vulnerabilities"}},
+		{"NATS 2.11 with the fixes", edits{"persia:nats.version": "2.11.15"}, "persia:nats.version", nil},
 		{"GPUs that no role requests", edits{"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}}}, "persia:nodePools[0]", []string{"no role on the pool training requests its GPUs", "nvidia.com/gpu"}},
 	})
 	assertRefused(t, []refusal{

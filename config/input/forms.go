@@ -43,8 +43,8 @@ var forms = map[string]form{
 		must(path.IsAbs, "must be the absolute path of the file in the containers, like /workspace/config.yml")},
 	"bucket": {"write the name of the bucket", must(regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`).MatchString, // Cloud Storage, "Bucket naming requirements"
 		"must be only the name of a bucket, without gs://: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")},
-	"prefix": {"write a directory in the bucket, like checkpoints/", must(regexp.MustCompile(`^([^/]+/)+$`).MatchString,
-		"must be a directory in the bucket, without a leading slash and with one at the end, like checkpoints/")},
+	"prefix": {"write a directory in the bucket, like criteo/", must(regexp.MustCompile(`^([^/]+/)+$`).MatchString,
+		"must be a directory in the bucket, without a leading slash and with one at the end, like criteo/")},
 	"below": {"write a path",
 		must(isBelow, "must be a path below the volume's root, without a leading / and without ..")},
 	"address": {"write an address like 10.0.0.2",
