@@ -181,3 +181,51 @@ func (d *deployment) report() error {
 	d.export()
 	return err
 }
+
+// effects returns what the update does to running pods and stored data. A new stack has none.
+func (d *deployment) effects() []string {
+	after, paths := effects.New(), map[string]string{}
+	after.Replaced = d.replaced
+	for _, object := range d.in.Planned {
+		after.Add(object)
+	}
+	for _, job := range d.cfg.Jobs {
+		paths[job.Name] = job.At().String()
+	}
+	if d.cfg.Cluster.Existing == nil {
+		for _, pool := range d.cfg.Pools() {
+			after.AddPool(d.cfg.PoolPath(pool.Name), effects.NodePool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
+		}
+	}
+	return effects.Of(d.ran, after, paths)
+}
+
+// hourlyCost is the name of the output with the cost of all nodes for an hour.
+const hourlyCost = "hourlyCost"
+
+// export exports all outputs of the stack.
+func (d *deployment) export() {
+	volumes := pulumi.Array{}
+	for _, volume := range d.volumes {
+		volumes = append(volumes, volume.Output)
+	}
+	outputs := pulumi.Map{
+		"clusterName":       d.cluster.Name,
+		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
+		"checkpointVolumes": volumes,
+		"serviceAccounts":   serviceAccounts(d.ctx, d.cfg),
+	}
+	if d.cluster.Access != nil {
+		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint
+		outputs["kubeconfig"] = d.cluster.Access.Kubeconfig
+	}
+	if cost := d.plan.HourlyCost; cost != nil {
+		outputs[hourlyCost] = pulumi.Float64(*cost)
+	}
+	if d.pedl != nil {
+		outputs["pedl"] = d.pedl
+	}
+	for name, value := range outputs {
+		d.ctx.Export(name, value)
+	}
+}

@@ -2,11 +2,17 @@ package before
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/config"
 	"persia/infra/admission"
@@ -30,8 +36,8 @@ func CheckCluster(ctx context.Context, cluster config.Cluster, stack string) err
 		return unknown(cluster, err)
 	}
 	var policy metav1.PartialObjectMetadata
-	err = c.get(ctx, "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/"+admission.Marker, &policy)
-	if errors.Is(err, errNotFound) {
+	err = get(ctx, c, "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/"+admission.Marker, &policy)
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
@@ -54,4 +60,32 @@ func occupied(cluster config.Cluster, holds, stack string) error {
 	return fmt.Errorf("persia:cluster.existing: the cluster %s holds the stack %s, and cannot hold %s too: both would use the namespaces persia and nats-io; "+
 		"name another cluster, or list the jobs in persia:jobs of the other stack. If this is the same stack by a new name, run "+
 		"kubectl annotate --overwrite validatingadmissionpolicy %s %s=%s", cluster.Name, holds, stack, admission.Marker, admission.StackAnnotation, stack)
+}
+
+// connect reads the kubeconfig that the provider reads, and by the same rules.
+func connect(existing config.ExistingCluster) (rest.Interface, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = existing.Kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: existing.Context}).ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	statuses := runtime.NewScheme()
+	metav1.AddToGroupVersion(statuses, metav1.Unversioned)
+	config.NegotiatedSerializer = serializer.NewCodecFactory(statuses).WithoutConversion()
+	return rest.UnversionedRESTClientFor(config)
+}
+
+// get reads the object at a path.
+func get(ctx context.Context, from rest.Interface, path string, into any) error {
+	answer := from.Get().AbsPath(path).Do(ctx)
+	if err := answer.Error(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	text, err := answer.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(text, into)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
@@ -36,8 +37,8 @@ func TestHoldsOneStack(t *testing.T) {
 		"another stack":        {answers: map[string]any{policyPath: of("acme/persia/prod")}, says: []string{"the cluster shared holds the stack acme/persia/prod", "kubectl annotate --overwrite validatingadmissionpolicy persia-pods persia.com/stack=acme/persia/dev"}},
 		"another organization": {answers: map[string]any{policyPath: of("other/persia/dev")}, says: []string{"other/persia/dev"}},
 		"a stack without name": {answers: map[string]any{policyPath: holds(nil)}, says: []string{"that does not give its name"}},
-		"no right to look":     {answers: map[string]any{}, status: http.StatusForbidden, says: []string{"403"}, unknown: true},
-		"no answer at all":     {status: http.StatusServiceUnavailable, says: []string{"503"}, unknown: true},
+		"no right to look":     {answers: map[string]any{}, status: http.StatusForbidden, says: []string{"persia-pods: Forbidden"}, unknown: true},
+		"no answer at all":     {status: http.StatusServiceUnavailable, says: []string{"Service Unavailable"}, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckCluster(t.Context(), cluster(t, answering(t, test.answers, test.status)), "acme/persia/dev")
@@ -61,7 +62,11 @@ func answering(t *testing.T, answers map[string]any, status int) (url string) {
 			assert.NoError(t, json.NewEncoder(w).Encode(answer))
 			return
 		}
-		http.Error(w, "no", cmp.Or(status, http.StatusNotFound))
+		code := cmp.Or(status, http.StatusNotFound)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		assert.NoError(t, json.NewEncoder(w).Encode(metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status: metav1.StatusFailure, Code: int32(code), Message: http.StatusText(code)}))
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -106,7 +111,7 @@ func TestCheckQueues(t *testing.T) {
 		"holds nodes":       {answers: all(endless), says: "has a Kueue that never stops an admitted job whose replicas do not all run, which holds its nodes without end; write waitForPodsReady in its configuration"},
 		"is told not to":    {answers: all(endless + "\nwaitForPodsReady: {enable: false}"), says: "never stops an admitted job"},
 		"gives up":          {answers: all(endless + "\nwaitForPodsReady: {timeout: 10m, requeuingStrategy: {backoffLimitCount: 5}}"), says: "gives up a job that it has stopped several times, until a person activates it; remove waitForPodsReady.requeuingStrategy.backoffLimitCount"},
-		"no right to look":  {answers: without(settings), status: http.StatusForbidden, says: "403", unknown: true},
+		"no right to look":  {answers: without(settings), status: http.StatusForbidden, says: "configmaps: Forbidden", unknown: true},
 		"no configuration":  {answers: all("a: b"), says: "the namespace queues has no configuration of Kueue", unknown: true},
 		"no webhook":        {answers: map[string]any{webhooks: calls("/other")}, says: "no webhook of Kueue is there", unknown: true},
 	} {

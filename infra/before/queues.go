@@ -9,6 +9,7 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
@@ -30,7 +31,7 @@ func CheckQueues(ctx context.Context, cluster config.Cluster) error {
 	if err != nil {
 		return unknown(cluster, err)
 	}
-	configuration, err := c.kueueConfiguration(ctx)
+	configuration, err := kueueConfigurationOf(ctx, c)
 	if err != nil {
 		return unknown(cluster, err)
 	}
@@ -69,10 +70,10 @@ func (c kueueConfiguration) fault() string {
 	}
 }
 
-// kueueConfiguration returns the configuration of the cluster's Kueue.
-func (c *client) kueueConfiguration(ctx context.Context) (kueueConfiguration, error) {
+// kueueConfigurationOf returns the configuration of a cluster's Kueue.
+func kueueConfigurationOf(ctx context.Context, c rest.Interface) (kueueConfiguration, error) {
 	var webhooks admissionv1.MutatingWebhookConfigurationList
-	if err := c.get(ctx, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", &webhooks); err != nil {
+	if err := get(ctx, c, "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations", &webhooks); err != nil {
 		return kueueConfiguration{}, err
 	}
 	namespace := namespaceOfKueue(webhooks)
@@ -80,7 +81,7 @@ func (c *client) kueueConfiguration(ctx context.Context) (kueueConfiguration, er
 		return kueueConfiguration{}, errors.New("no webhook of Kueue is there")
 	}
 	var maps corev1.ConfigMapList
-	if err := c.get(ctx, "/api/v1/namespaces/"+namespace+"/configmaps", &maps); err != nil {
+	if err := get(ctx, c, "/api/v1/namespaces/"+namespace+"/configmaps", &maps); err != nil {
 		return kueueConfiguration{}, err
 	}
 	for _, configMap := range maps.Items {

@@ -1,0 +1,106 @@
+package gke
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+
+	"persia/config"
+	"persia/gcp"
+	"persia/infra/iam"
+)
+
+// privateCluster gives nodes no public addresses.
+func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfigArgs {
+	return container.ClusterPrivateClusterConfigArgs{
+		EnablePrivateNodes:    pulumi.Bool(true),
+		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
+		MasterIpv4CidrBlock:   pulumi.String(cluster.Network.ControlPlane),
+	}
+}
+
+// authorizedNetworks without any lets only the cluster's own network in. The public
+// addresses of Google Cloud, which anybody can rent, are let in unless GKE is told
+// otherwise.
+func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
+	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
+	for _, network := range networks {
+		blocks = append(blocks, container.ClusterMasterAuthorizedNetworksConfigCidrBlockArgs{
+			DisplayName: pulumi.String(network.Name),
+			CidrBlock:   pulumi.String(network.CIDR),
+		})
+	}
+	return container.ClusterMasterAuthorizedNetworksConfigArgs{
+		CidrBlocks:                  blocks,
+		GcpPublicCidrsAccessEnabled: pulumi.Bool(false),
+	}
+}
+
+// maintenancePolicy says when GKE upgrades. Exclusions let patches of the control
+// plane through, since these reach no training.
+func maintenancePolicy(maintenance config.Maintenance) container.ClusterMaintenancePolicyArgs {
+	exclusions := container.ClusterMaintenancePolicyMaintenanceExclusionArray{}
+	for _, exclusion := range maintenance.Exclusions {
+		exclusions = append(exclusions, container.ClusterMaintenancePolicyMaintenanceExclusionArgs{
+			ExclusionName: pulumi.String(exclusion.Name),
+			StartTime:     pulumi.String(exclusion.Start),
+			EndTime:       pulumi.String(exclusion.End),
+			ExclusionOptions: container.ClusterMaintenancePolicyMaintenanceExclusionExclusionOptionsArgs{
+				Scope: pulumi.String("NO_MINOR_OR_NODE_UPGRADES"),
+			},
+		})
+	}
+	return container.ClusterMaintenancePolicyArgs{
+		DailyMaintenanceWindow: container.ClusterMaintenancePolicyDailyMaintenanceWindowArgs{
+			StartTime: pulumi.String(maintenance.StartTime),
+		},
+		MaintenanceExclusions: exclusions,
+	}
+}
+
+// monitoringConfig configures what GKE writes to Cloud Monitoring.
+func monitoringConfig(monitoring config.Monitoring) container.ClusterMonitoringConfigArgs {
+	return container.ClusterMonitoringConfigArgs{
+		EnableComponents: components(monitoring.Components, gcp.MonitoringComponents),
+		ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{
+			Enabled: pulumi.Bool(monitoring.ManagedPrometheus),
+		},
+	}
+}
+
+// loggingConfig configures what GKE writes to Cloud Logging.
+func loggingConfig(logging config.Logging) container.ClusterLoggingConfigArgs {
+	return container.ClusterLoggingConfigArgs{EnableComponents: components(logging.Components, gcp.LoggingComponents)}
+}
+
+// components are parts of GKE in the order in which GKE answers them: to the provider
+// they are a list, and another order would be a change in every plan.
+func components(chosen, order []string) pulumi.StringArray {
+	return pulumi.ToStringArray(slices.SortedFunc(slices.Values(chosen), func(a, b string) int {
+		return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+	}))
+}
+
+// newKeyGrants grants Google's services the use of the configured keys.
+func newKeyGrants(ctx *pulumi.Context, args Args) ([]pulumi.Resource, error) {
+	var grants []pulumi.Resource
+	for _, use := range []struct {
+		key     string
+		service iam.Service
+	}{
+		{args.Cluster.Encryption.Secrets, iam.KubernetesEngine},
+		{args.Cluster.Encryption.BootDisks, iam.ComputeEngine},
+	} {
+		if use.key == "" {
+			continue
+		}
+		grant, err := args.Keys.Grant(ctx, use.key, use.service)
+		if err != nil {
+			return nil, err
+		}
+		grants = append(grants, grant)
+	}
+	return grants, nil
+}
