@@ -85,7 +85,8 @@ stacks:
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 nightly: toolchain ## Run the long tests, or only RUN, with SEED, and stacks on the next Kubernetes.
-	@cd sandbox && { $(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
+	@cd sandbox && { (cd .. && QUIET=50 SEED=$(SEED) $(NIGHTLY) -run '$(or $(RUN),^TestAlerts$$)' ./workload/persia) && \
+		$(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
 		SANDBOX_KUBERNETES=next $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Queue)$$)' ./e2e && \
 		SANDBOX_KUBERNETES_PROVIDER=official $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Prod|Queue|Storage|Edits)$$)' \
 			-skip '^TestDev$$/^(comments|drift)$$' ./e2e; } 2>&1 | \

@@ -65,7 +65,7 @@ class Coordinator:
         self.resume = None  # the checkpoint that it started from
         self.written = None  # the newest checkpoint that it has written
         self.progressed = False  # whether it has made progress
-        self.progress_seen = 0  # when it last showed progress
+        self.progress_seen = clock()  # when it last showed progress
         self.reports_progress = False  # whether its script reports progress
         self.nn_workers_ended = None  # when its last nn-worker finished
         self.short = 0  # how many attempts in a row a replaced pod ended soon

@@ -132,9 +132,6 @@ class Ledgers(JobTest):
         self.assertEqual(250 + 1200 + 205, metrics()["unsaved_seconds"])
         self.now += 6 * 3600
         self.assertNotIn(silent, metrics())
-        self.job.settings.attempts = 0
-        self.report("nn-worker", self.job.attempt, "failed")
-        self.assertEqual({"failed": 1, "stuck": 0, 'ended_attempts{replica="nn-worker-0",cause="failed command"}': 1}, metrics())
 
     def test_a_job_that_has_failed_does_not_wait(self):
         self.job.settings.attempts = 1

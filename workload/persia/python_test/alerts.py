@@ -1,0 +1,121 @@
+"""Writes tests for promtool, of QUIET histories without a fault, and some with, by a SEED: alerts.py RULES...
+
+The coordinator, the gateway's client, and the example's own code push what happens in histories of a job. The
+tests say which alerts fire in them. Only PERSIA's servers, which are not in Python, are played.
+"""
+
+import json
+import os
+import random
+import sys
+import urllib.request
+
+import gateway
+import metrics
+import test_ledger
+from ledger import WAITING
+
+# How often replicas report and push, the keeper works, and Prometheus scrapes, in seconds.
+SCRAPE = test_ledger.BEAT = test_ledger.WORK = 30
+
+FIRED = 'group by (alertname, persia_job) (count_over_time(ALERTS{alertstate="firing"}[1w]))'
+
+
+class History(test_ledger.Ledgers):
+    """A history of a job, with what its metrics gateway has at each scrape."""
+
+    def __init__(self, chance, job):
+        super().__init__("setUp")
+        self.setUp()
+        self.series, self.scrapes, self.groups, self.chance, self.played = {}, 0, {}, chance, job
+        self.loss, self.slow, self.memory = lambda: chance.uniform(0.4, 0.7), 1, chance.uniform(0.3, 0.9)
+        self.most, self.period, self.begin = 1000, chance.uniform(600, 1800), chance.uniform(20, 400)
+        urllib.request.OpenerDirector.open = self.take
+        os.environ["PERSIA_METRICS_GATEWAY_ADDR"] = "gateway:9091"
+
+    def take(self, request, timeout):
+        """Be the gateway, which has the last push of each group. Managed Prometheus renames labels that it sets itself."""
+        parts = ["exported_" + part if part in ("job", "instance") else part for part in request.selector.split("/")[2:]]
+        group = ", ".join(f'{name}="{value}"' for name, value in [("persia_job", self.played), *zip(parts[::2], parts[1::2])])
+        self.groups[group] = {f"push_time_seconds{{{group}}}": self.scrapes * SCRAPE}
+        for line in request.data.decode().splitlines():
+            name, value = line.rsplit(" ", 1)
+            name, _, own = name.rstrip("}").partition("{")
+            if not name.startswith("#"):
+                self.groups[group][f"{name}{{{', '.join(filter(None, (group, own)))}}}"] = value
+        return open(os.devnull)
+
+    def push(self, path, values):
+        gateway.Gateway(os.environ["PERSIA_METRICS_GATEWAY_ADDR"], "/metrics/job/clicks" + path, SCRAPE, self.fail).push(values)
+
+    def go(self, activity, seconds, *arguments, **named):
+        end = self.now + seconds
+        while self.now < end:
+            super().go(activity, min(SCRAPE, end - self.now), *arguments, **named)
+            if self.now >= (self.scrapes + 1) * SCRAPE:
+                self.scrape()
+
+    def scrape(self):
+        self.push("", self.job.metrics)
+        for name, files in (("memory.current", int(self.memory * 1000)), ("memory.max", 1000), ("memory.stat", "inactive_file 0")):
+            with open(os.path.join(self.volume, name), "w") as file:
+                file.write(str(files))
+        self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": gateway.memory_ratio(self.volume)})
+        if self.job.phase == "start":
+            metrics.push({"loss": self.loss()})
+            for server in range(3):
+                took = 0.01 * self.chance.uniform(0.5, 1.5) * (self.slow if server == 2 else 1)
+                self.push(f"/instance/{server}", lambda took=took, server=server: {f'lookup_hashmap_time_cost_sec{{ip_addr="{server}"}}': took})
+        for name, value in (sample for group in self.groups.values() for sample in group.items()):
+            self.series.setdefault(name, ["_"] * self.scrapes).append(str(value))
+        self.scrapes += 1
+        for samples in self.series.values():
+            samples += ["_"] * (self.scrapes - len(samples))
+
+    def attempt(self, checkpoints, end, rest=0.5):
+        """Live through an attempt that trains on for a part of its usual time after its last checkpoint."""
+        trainings = [self.period * self.chance.uniform(0.8, 1.2) for _ in range(checkpoints)]
+        self.job.settings.attempts = self.most
+        self.live(self.chance.uniform(0, 600), self.begin, trainings, self.period * rest, end)
+        self.go(WAITING, 120, roles=())
+
+    def test(self, alert):
+        """Return a test that the alert fires, and no other, and none in the quiet part before."""
+        samples = [{"labels": f'{{alertname="{alert}", persia_job="{self.played}"}}', "value": 1}] if alert else []
+        return {"interval": f"{SCRAPE}s", "input_series": [{"series": series, "values": " ".join(samples)} for series, samples in self.series.items()],
+                "promql_expr_test": [{"expr": FIRED, "eval_time": f"{scrape * SCRAPE}s", "exp_samples": expected}
+                                     for scrape, expected in ((self.calm, []), (self.scrapes, samples))]}
+
+
+# By the alert: what a fault changes, and the attempts that follow, each with its checkpoints, end, and rest.
+COMPLETE = [(3, "the job is complete")]
+FAULTS = {
+    "PersiaJobFailed": ({"most": 1}, [(0, "a command fails")]),
+    "PersiaNoProgress": ({}, [(1, "progress ends")]),
+    "PersiaCheckpointOverdue": ({}, [(2, "the job is complete", 5)]),
+    "PersiaReplicaEndsAttempts": ({}, [(1, "a command fails")] * 3),
+    "PersiaReplicaUnreachable": ({}, [(1, "a replica is silent")] * 2),
+    "PersiaSlowServer": ({"slow": 8}, COMPLETE),
+    "PersiaLossIsNaN": ({"loss": lambda: float("nan")}, COMPLETE),
+    "PersiaMemoryNearLimit": ({"memory": 0.95}, COMPLETE),
+}
+
+
+def main(*rules):
+    seed, quiet, tests = os.environ.get("SEED") or os.urandom(4).hex(), int(os.environ.get("QUIET") or 1), []
+    chance = random.Random(seed)
+    for alert, (change, attempts) in [("", ({}, COMPLETE))] * quiet + list(FAULTS.items()):
+        history = History(chance, f"{alert or 'quiet'} {len(tests)} of seed {seed}")
+        for _ in range(chance.randint(0, 2)):
+            # Upgrades of nodes replace pods.
+            history.attempt(chance.randint(1, 3), chance.choice(("a pod leaves", "the coordinator's pod leaves")))
+        history.calm = history.scrapes
+        vars(history).update(change)
+        for attempt in attempts:
+            history.attempt(*attempt)
+        tests.append(history.test(alert))
+        history.doCleanups()
+    json.dump({"rule_files": rules, "evaluation_interval": f"{SCRAPE}s", "tests": tests}, sys.stdout)
+
+
+main(*sys.argv[1:])
