@@ -110,7 +110,7 @@ verify: ## Generate all files again, and fail if git sees a difference.
 	go mod tidy && cd sandbox && go mod tidy
 	for module in jobset kueue; do go -C sandbox/toolchain/$$module mod download sigs.k8s.io/$$module || exit 1; done
 	go generate ./...
-	go run ./internal/reference/cmd
+	$(TEST) ./internal/reference -update
 	$(TEST) ./tests ./workload/nats ./workload/pedl -update
 	git diff --exit-code
 

@@ -4,7 +4,7 @@
 // config and their doc comments. [Reference.Files] describes them in docs/reference and in
 // stack.schema.json. After a change in package config,
 //
-//	go run ./internal/reference/cmd
+//	go test ./internal/reference -update
 //
 // writes them all. The tests fail until then.
 package reference

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/config"
+	"persia/internal/testkit"
 )
 
 const root = "../.."
@@ -28,9 +29,7 @@ func TestFilesAreCurrent(t *testing.T) {
 	files, err := filesOf(t, root)
 	require.NoError(t, err)
 	for name, text := range files {
-		want, err := os.ReadFile(name)
-		require.NoError(t, err)
-		assert.True(t, string(want) == text, "%s is not what package config says: go run ./internal/reference/cmd writes it", name)
+		assert.True(t, testkit.ReadGolden(t, filepath.Join("..", name), text) == text, "%s is not what package config says: go test ./internal/reference -update writes it", name)
 	}
 }
 

@@ -52,7 +52,7 @@ func (r *Reference) schema() (string, error) {
 	}
 	file := &schema{
 		Version:              "http://json-schema.org/draft-07/schema#",
-		Comments:             "Written by go run ./internal/reference/cmd, from package config.",
+		Comments:             "Written by go test ./internal/reference -update, from package config.",
 		Title:                "Stack of PERSIA on Google Cloud",
 		Type:                 "object",
 		AdditionalProperties: jsonschema.FalseSchema,

@@ -18,8 +18,8 @@ func AssertFile(t testing.TB, file, got string) {
 	assert.Equal(t, ReadGolden(t, file, got), got, "go test . -update in this folder rewrites testdata/%s", file)
 }
 
-// ReadGolden returns the content of a golden file. With -update, it writes got to the
-// file first.
+// ReadGolden returns the content of a golden file, by its path from the folder testdata. With -update, it
+// writes got to the file first.
 func ReadGolden(t testing.TB, file, got string) string {
 	t.Helper()
 	golden := filepath.Join("testdata", file)
