@@ -6,6 +6,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -190,4 +191,18 @@ func priorityClass(priority config.QueuePriority) runtime.Object {
 		ObjectMeta: kube.Meta("", global(priority.Name), kube.Labels("queue", priority.Name)),
 		Value:      int32(priority.Value),
 	}
+}
+
+// NewPriorityClasses registers a PriorityClass for each priority.
+func NewPriorityClasses(r *kube.Registrar, name string) []pulumi.CustomResource {
+	var classes []pulumi.CustomResource
+	objects := r.Component("persia:workload:PriorityClasses", name)
+	for _, priority := range config.Priorities() {
+		classes = append(classes, objects.Add(priority.Name, &schedulingv1.PriorityClass{
+			ObjectMeta:  kube.Meta("", priority.Name, kube.Labels("priority", priority.Name)),
+			Value:       int32(priority.Value),
+			Description: priority.Description,
+		}, nil))
+	}
+	return classes
 }
