@@ -97,7 +97,10 @@ func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, stack *
 // machines support it.
 func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
 	for _, pool := range users.Pools {
-		d.checkMachine(p, path, pool)
+		machine, _ := gcp.Lookup(pool.MachineType)
+		if disks := machine.BootDisks(); d.Create != nil && len(disks) > 0 && !slices.Contains(disks, d.Create.Type) {
+			p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, input.Or(disks))
+		}
 		if users.OnePod {
 			if len(d.Zones) > 0 && len(pool.Zones) > 0 && !slices.ContainsFunc(pool.Zones, func(zone string) bool { return slices.Contains(d.Zones, zone) }) {
 				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose pods mount the volume, has nodes only in %s; write a disk there, or choose another pool", pool.Name, input.And(pool.Zones))
@@ -110,13 +113,6 @@ func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users v
 				break
 			}
 		}
-	}
-}
-
-func (d *PersistentDisk) checkMachine(p *input.Problems, path *field.Path, pool Pool) {
-	machine, _ := gcp.Lookup(pool.MachineType)
-	if disks := machine.BootDisks(); d.Create != nil && len(disks) > 0 && !slices.Contains(disks, d.Create.Type) {
-		p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, input.Or(disks))
 	}
 }
 

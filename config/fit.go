@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -46,11 +45,12 @@ func (s *Stack) checkResourceNames(p *input.Problems, path *field.Path, who stri
 // cheapestMachine returns the cheapest machine type of the catalogue whose nodes fit, if possible with the pool's
 // type of GPU. Where the region has no list price, another region's ranks the machines.
 func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bool) (gcp.Machine, bool) {
-	type rank struct {
+	type candidate struct {
+		gcp.Machine
 		otherGPUs int
 		price     float64
 	}
-	ranks := map[gcp.Machine]rank{}
+	var all []candidate
 	for _, name := range gcp.MachineTypes() {
 		m, _ := gcp.Lookup(name)
 		if m.Arm() || (m.GPUs > 0) != (pool.GPU != nil) {
@@ -60,26 +60,26 @@ func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bo
 		if !known {
 			price.Hourly, known = m.ListPrice("us-central1", pool.Spot)
 		}
-		r := rank{price: math.Inf(1)}
-		if known {
-			r.price = price.Hourly
+		c := candidate{Machine: m, price: price.Hourly}
+		if !known {
+			c.price = math.Inf(1)
 		}
 		if pool.GPU != nil && m.GPUType != pool.GPU.Type {
-			r.otherGPUs = 1
+			c.otherGPUs = 1
 		}
-		ranks[m] = r
+		all = append(all, c)
 	}
-	cheapestFirst := func(a, b gcp.Machine) int {
-		return cmp.Or(ranks[a].otherGPUs-ranks[b].otherGPUs, cmp.Compare(ranks[a].price, ranks[b].price), cmp.Compare(a.Type, b.Type))
-	}
-	for _, m := range slices.SortedFunc(maps.Keys(ranks), cheapestFirst) {
+	slices.SortFunc(all, func(a, b candidate) int {
+		return cmp.Or(a.otherGPUs-b.otherGPUs, cmp.Compare(a.price, b.price), cmp.Compare(a.Type, b.Type))
+	})
+	for _, m := range all {
 		other := pool
 		other.MachineType = m.Type
 		if pool.GPU != nil {
 			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs}
 		}
 		if fits(s.nodeRoom(other)) {
-			return m, true
+			return m.Machine, true
 		}
 	}
 	return gcp.Machine{}, false

@@ -67,29 +67,20 @@ func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m 
 		p.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; write either nodes or autoscaling", *pool.Nodes)
 	case pool.Nodes == nil && a == nil:
 		p.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
-	case pool.Nodes != nil:
-		if nodes := *pool.Nodes; nodes < 1 || nodes > mostNodes {
-			p.Invalid(path.Child("nodes"), nodes, "must be from 1 to %d, the limit of a cluster; to have no node, remove the pool, or write autoscaling with minNodes 0", mostNodes)
-		} else if !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m) {
-			checkSpread(p, path.Child("nodes"), *pool.Nodes, pool.ZoneCount())
-		}
-	default:
-		if a.MaxNodes > 0 && a.MaxNodes < a.MinNodes {
-			p.Invalid(path.Child("autoscaling", "maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
-		}
+	case pool.Nodes != nil && (*pool.Nodes < 1 || *pool.Nodes > mostNodes):
+		p.Invalid(path.Child("nodes"), *pool.Nodes, "must be from 1 to %d, the limit of a cluster; to have no node, remove the pool, or write autoscaling with minNodes 0", mostNodes)
+	case pool.Nodes != nil && !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m):
+		checkSpread(p, path.Child("nodes"), *pool.Nodes, pool.ZoneCount())
+	case a != nil && a.MaxNodes > 0 && a.MaxNodes < a.MinNodes:
+		p.Invalid(path.Child("autoscaling", "maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
 	}
 }
 
 // checkSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a
 // number of nodes per zone.
 func checkSpread(p *input.Problems, path *field.Path, nodes, zones int) {
-	below, above := nodes-nodes%zones, nodes-nodes%zones+zones
-	switch {
-	case nodes == below:
-	case below == 0:
-		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, above)
-	default:
-		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d or %d", zones, below, above)
+	if more := (nodes + zones - 1) / zones * zones; more != nodes {
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, more)
 	}
 }
 

@@ -210,17 +210,12 @@ func (p *Problems) Err() error {
 	for i, err := range sorted {
 		lines[i] = line(err)
 	}
-	return problemList(slices.Compact(lines))
-}
-
-type problemList []string
-
-func (p problemList) Error() string {
+	lines = slices.Compact(lines)
 	noun := "problems"
-	if len(p) == 1 {
+	if len(lines) == 1 {
 		noun = "problem"
 	}
-	return fmt.Sprintf("stack configuration: %d %s\n%s", len(p), noun, strings.Join(p, "\n"))
+	return fmt.Errorf("stack configuration: %d %s\n%s", len(lines), noun, strings.Join(lines, "\n"))
 }
 
 // line prints a problem. It drops the word Forbidden, because the detail makes that clear.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -60,14 +61,11 @@ func CheckSecrets(p *Problems, key *field.Path, tree, written any, into reflect.
 	found := false
 	var kept []string // the paths of secrets
 	for _, names := range secretFields(into) {
-		path := key
-		if len(names) > 0 {
-			path = key.Child(names[0], names[1:]...)
-		}
+		path := key.Child(names[0], names[1:]...)
 		kept = append(kept, path.String())
-		text, _ := valueAt(tree, names).(string)
+		text := textAt(tree, names)
 		found = found || text != ""
-		if text != "" && (!isSecret || valueAt(written, names) == text) {
+		if text != "" && (!isSecret || textAt(written, names) == text) {
 			p.Forbidden(path, "is in plain text, so treat it as compromised; choose a new value, and set it with pulumi config set --secret --path '%s'", path)
 		}
 	}
@@ -88,13 +86,11 @@ func CheckSecrets(p *Problems, key *field.Path, tree, written any, into reflect.
 	}
 }
 
-// valueAt returns a value in an object, or nil.
-func valueAt(value any, names []string) any {
-	for _, name := range names {
-		object, _ := value.(map[string]any)
-		value = object[name]
-	}
-	return value
+// textAt returns a text in an object, or "".
+func textAt(value any, names []string) string {
+	object, _ := value.(map[string]any)
+	text, _, _ := unstructured.NestedString(object, names...)
+	return text
 }
 
 // encrypted returns the paths of the encrypted strings in a value of a stack file.
