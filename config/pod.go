@@ -25,6 +25,9 @@ func checkResources(p *input.Problems, path *field.Path, who string, r corev1.Re
 	checkAmounts(p, path.Child("limits"), r.Limits)
 	checkAmounts(p, path.Child("requests"), r.Requests)
 	checkRequestsWithinLimits(p, path, r)
+	if len(r.Claims) > 0 {
+		p.Forbidden(path.Child("claims"), "dynamic resource allocation is not set up; write limits and requests")
+	}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
 		if _, ok := asked(r, name); !ok {
 			p.Required(path.Child("limits").Key(string(name)), "write how much %s needs", who)

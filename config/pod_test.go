@@ -54,6 +54,7 @@ func TestRefuses(t *testing.T) {
 		"request over limit":      {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"cpu": 2}}}`, "resources.requests[cpu]", `"2": must be at most the limit, 1`},
 		"part of a GPU":           {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": "500m"}}}`, "resources.limits[nvidia.com/gpu]", "whole number"},
 		"GPUs without limit":      {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "requests": {"nvidia.com/gpu": 1}}}`, "resources.requests[nvidia.com/gpu]", "write it only in limits"},
+		"claims":                  {`{"resources": {"limits": {"cpu": 1, "memory": "1Gi"}, "claims": [{"name": "a"}]}}`, "resources.claims", "limits and requests"},
 		"variable without a name": {`{` + enough + `, "env": [{"value": "b"}]}`, "env[0].name", "write a name"},
 		"variable twice":          {`{` + enough + `, "env": [{"name": "A"}, {"name": "A"}]}`, "env[1].name", `"A": is already used by persia:key.env[0]`},
 	} {

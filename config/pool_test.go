@@ -37,7 +37,7 @@ func TestPoolRefused(t *testing.T) {
 		{"nodes zero", edits{"persia:nodePools[2].nodes": 0},
 			"persia:nodePools[2].nodes", []string{"0", "remove the pool"}},
 		{"nodes uneven", edits{"persia:nodePools[0].zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"}, "persia:nodePools[0].nodes": 8},
-			"persia:nodePools[0].nodes", []string{"8", "3 zones", "write 6 or 9"}},
+			"persia:nodePools[0].nodes", []string{"8", "3 zones", "write 9"}},
 		{"fewer nodes than zones", edits{"persia:nodePools[0].zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"}},
 			"persia:nodePools[0].nodes", []string{"2", "3 zones", "write 3, or use fewer zones"}},
 		{"autoscaling from below zero", edits{"persia:nodePools[1].autoscaling.minNodes": -1},
