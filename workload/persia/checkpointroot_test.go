@@ -69,3 +69,14 @@ func TestCheckpointRoot(t *testing.T) {
 		})
 	}
 }
+
+// TestClaimVolumes: a claim is one volume of a pod, and read-only only if all of its mounts are.
+func TestClaimVolumes(t *testing.T) {
+	for _, first := range []bool{true, false} {
+		mounts := []config.Mount{{Volume: "a", MountPath: "/a", ReadOnly: first}, {Volume: "a", MountPath: "/b", ReadOnly: !first}, {Volume: "b", ReadOnly: true}}
+		volumes := claimVolumes(map[string]string{"a": "a-claim", "b": "b-claim"}, mounts)
+		assert.Len(t, volumes, 2)
+		assert.False(t, volumes[0].PersistentVolumeClaim.ReadOnly)
+		assert.True(t, volumes[1].PersistentVolumeClaim.ReadOnly)
+	}
+}
