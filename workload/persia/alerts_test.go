@@ -12,8 +12,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestAlerts runs Prometheus' own tests of the alerts: the causes of each, and that no other fires. Those that
-// python_test/alerts.py writes have what the coordinator pushes under faults, and in QUIET histories without any.
+// TestAlerts runs Prometheus' own tests of the alerts, and those of python_test/alerts.py.
 func TestAlerts(t *testing.T) {
 	testkit.Processes(t)
 	dir := t.TempDir()
@@ -22,7 +21,7 @@ func TestAlerts(t *testing.T) {
 	rules, err := filepath.Abs("alerts.yaml")
 	require.NoError(t, err)
 	write := exec.Command("python3", "-B", "python_test/alerts.py", rules)
-	write.Env, write.Stderr = append(os.Environ(), "PYTHONPATH=.:../../examples/training"), os.Stderr
+	write.Env, write.Stderr = append(os.Environ(), "PYTHONPATH=.:../../examples/training", "PERSIA_METRICS_GATEWAY_ADDR=gateway"), os.Stderr
 	histories, err := write.Output()
 	require.NoError(t, err)
 	tests := filepath.Join(dir, "histories.test.yaml")

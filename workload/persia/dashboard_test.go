@@ -145,21 +145,6 @@ func TestDashboard(t *testing.T) {
 	assert.Equal(t, types, shown, "the metrics that programs export, and those that the dashboard shows")
 }
 
-// TestAlertedMetrics: alerts are about existing metrics.
-func TestAlertedMetrics(t *testing.T) {
-	known := map[string]bool{}
-	for _, from := range exporters {
-		for name := range from.types {
-			known[name] = true
-		}
-	}
-	found := regexp.MustCompile(`\b(persia_(job|model|replica)_\w+|gnatsd_\w+|lookup_\w+|push_\w+)`).FindAllString(alerts+readFile(t, "../nats/alerts.yaml"), -1)
-	assert.Greater(t, len(found), 10)
-	for _, name := range found {
-		assert.True(t, known[name], name)
-	}
-}
-
 // TestPushedMetrics reads the names of the metrics that programs of this repository push.
 func TestPushedMetrics(t *testing.T) {
 	const examples = "../../examples/"

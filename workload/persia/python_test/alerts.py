@@ -1,8 +1,7 @@
 """Writes tests for promtool, of QUIET histories without a fault, and some with, by a SEED: alerts.py RULES...
 
 The coordinator, the gateway's client, and the example's own code push what happens in histories of a job. The
-tests say which alerts fire in them. Only PERSIA's servers, which are not in Python, are played.
-"""
+tests say which alerts fire in them. Only PERSIA's servers, which are not in Python, are played."""
 
 import json
 import os
@@ -18,8 +17,6 @@ from ledger import WAITING
 # How often replicas report and push, the keeper works, and Prometheus scrapes, in seconds.
 SCRAPE = test_ledger.BEAT = test_ledger.WORK = 30
 
-FIRED = 'group by (alertname, persia_job) (count_over_time(ALERTS{alertstate="firing"}[1w]))'
-
 
 class History(test_ledger.Ledgers):
     """A history of a job, with what its metrics gateway has at each scrape."""
@@ -31,7 +28,6 @@ class History(test_ledger.Ledgers):
         self.loss, self.slow, self.memory = lambda: chance.uniform(0.4, 0.7), 1, chance.uniform(0.3, 0.9)
         self.most, self.period, self.begin = 1000, chance.uniform(600, 1800), chance.uniform(20, 400)
         urllib.request.OpenerDirector.open = self.take
-        os.environ["PERSIA_METRICS_GATEWAY_ADDR"] = "gateway:9091"
 
     def take(self, request, timeout):
         """Be the gateway, which has the last push of each group. Managed Prometheus renames labels that it sets itself."""
@@ -46,7 +42,7 @@ class History(test_ledger.Ledgers):
         return open(os.devnull)
 
     def push(self, path, values):
-        gateway.Gateway(os.environ["PERSIA_METRICS_GATEWAY_ADDR"], "/metrics/job/clicks" + path, SCRAPE, self.fail).push(values)
+        gateway.Gateway("gateway", "/metrics/job/clicks" + path, SCRAPE, self.fail).push(values)
 
     def go(self, activity, seconds, *arguments, **named):
         end = self.now + seconds
@@ -57,20 +53,15 @@ class History(test_ledger.Ledgers):
 
     def scrape(self):
         self.push("", self.job.metrics)
-        for name, files in (("memory.current", int(self.memory * 1000)), ("memory.max", 1000), ("memory.stat", "inactive_file 0")):
-            with open(os.path.join(self.volume, name), "w") as file:
-                file.write(str(files))
-        self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": gateway.memory_ratio(self.volume)})
+        self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": self.memory})
         if self.job.phase == "start":
             metrics.push({"loss": self.loss()})
             for server in range(3):
                 took = 0.01 * self.chance.uniform(0.5, 1.5) * (self.slow if server == 2 else 1)
                 self.push(f"/instance/{server}", lambda took=took, server=server: {f'lookup_hashmap_time_cost_sec{{ip_addr="{server}"}}': took})
         for name, value in (sample for group in self.groups.values() for sample in group.items()):
-            self.series.setdefault(name, ["_"] * self.scrapes).append(str(value))
+            self.series.setdefault(name, {})[self.scrapes] = str(value)
         self.scrapes += 1
-        for samples in self.series.values():
-            samples += ["_"] * (self.scrapes - len(samples))
 
     def attempt(self, checkpoints, end, rest=0.5):
         """Live through an attempt that trains on for a part of its usual time after its last checkpoint."""
@@ -82,8 +73,8 @@ class History(test_ledger.Ledgers):
     def test(self, alert):
         """Return a test that the alert fires, and no other, and none in the quiet part before."""
         samples = [{"labels": f'{{alertname="{alert}", persia_job="{self.played}"}}', "value": 1}] if alert else []
-        return {"interval": f"{SCRAPE}s", "input_series": [{"series": series, "values": " ".join(samples)} for series, samples in self.series.items()],
-                "promql_expr_test": [{"expr": FIRED, "eval_time": f"{scrape * SCRAPE}s", "exp_samples": expected}
+        return {"interval": f"{SCRAPE}s", "input_series": [{"series": series, "values": " ".join(known.get(scrape, "_") for scrape in range(self.scrapes))} for series, known in self.series.items()],
+                "promql_expr_test": [{"expr": 'group by (alertname, persia_job) (count_over_time(ALERTS{alertstate="firing"}[1w]))', "eval_time": f"{scrape * SCRAPE}s", "exp_samples": expected}
                                      for scrape, expected in ((self.calm, []), (self.scrapes, samples))]}
 
 
@@ -92,8 +83,8 @@ COMPLETE = [(3, "the job is complete")]
 FAULTS = {
     "PersiaJobFailed": ({"most": 1}, [(0, "a command fails")]),
     "PersiaNoProgress": ({}, [(1, "progress ends")]),
-    "PersiaCheckpointOverdue": ({}, [(2, "the job is complete", 5)]),
-    "PersiaReplicaEndsAttempts": ({}, [(1, "a command fails")] * 3),
+    "PersiaCheckpointOverdue": ({}, [(3, "the coordinator's pod leaves", 0), (0, "the job is complete", 5)]),
+    "PersiaReplicaEndsAttempts": ({}, [(1, "a command fails"), (1, "the coordinator's pod leaves")] * 3),
     "PersiaReplicaUnreachable": ({}, [(1, "a replica is silent")] * 2),
     "PersiaSlowServer": ({"slow": 8}, COMPLETE),
     "PersiaLossIsNaN": ({"loss": lambda: float("nan")}, COMPLETE),
@@ -106,8 +97,7 @@ def main(*rules):
     chance = random.Random(seed)
     for alert, (change, attempts) in [("", ({}, COMPLETE))] * quiet + list(FAULTS.items()):
         history = History(chance, f"{alert or 'quiet'} {len(tests)} of seed {seed}")
-        for _ in range(chance.randint(0, 2)):
-            # Upgrades of nodes replace pods.
+        for _ in range(chance.randint(0, 2)):  # upgrades of nodes
             history.attempt(chance.randint(1, 3), chance.choice(("a pod leaves", "the coordinator's pod leaves")))
         history.calm = history.scrapes
         vars(history).update(change)
