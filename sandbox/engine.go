@@ -33,7 +33,7 @@ const (
 // engine runs one command of the Pulumi CLI, with its providers.
 type engine struct {
 	sandbox *Sandbox
-	cli     auto.PulumiCommand
+	cli     *cli
 	stack   auto.Stack
 	cloud   *gcp.Provider
 	// stop ends the servers of the providers.
@@ -121,11 +121,14 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	e := &engine{sandbox: s, cloud: cloud, stop: cancel}
 	// The command looks for bin/pulumi below its root.
 	root := filepath.Dir(filepath.Dir(s.options.Tools.Path("pulumi")))
-	if e.cli, err = auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: root}); err != nil {
+	command, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: root})
+	if err != nil {
 		return nil, errors.Join(err, e.close())
 	}
+	_, unmade := os.Stat(s.State().File())
+	e.cli = &cli{PulumiCommand: command, path: s.options.Tools.Path("pulumi"), made: unmade == nil}
 	if file, ok := s.options.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		e.cli = onTerminal{e.cli, s.options.Tools.Path("pulumi"), file}
+		e.cli.terminal = file
 	}
 	if e.stack, err = s.selectStack(ctx, project, e.cli, providers); err != nil {
 		return nil, errors.Join(err, e.close())
@@ -133,15 +136,26 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// onTerminal is the Pulumi CLI with updates that show on a terminal what is at work and what it waits for.
-type onTerminal struct {
+// cli is the Pulumi CLI. It leaves out what the Automation API does around an update, each of which takes a
+// second: it selects the stack, which every command names, and reads the outputs and the history.
+type cli struct {
 	auto.PulumiCommand
-	path     string
+	path string
+	// terminal shows what an update is doing and what it waits for. It may be nil.
 	terminal *os.File
+	// made says that the stack exists, and outputs that its outputs are asked for.
+	made, outputs bool
 }
 
-func (c onTerminal) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string, args ...string) (string, string, int, error) {
-	if args[0] != "up" && args[0] != "destroy" {
+func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string, args ...string) (string, string, int, error) {
+	switch command := strings.Join(args[:min(2, len(args))], " "); {
+	case command == "stack select" && c.made:
+		return "", "", 0, nil
+	case command == "stack output" && !c.outputs:
+		return "{}", "", 0, nil
+	case command == "stack history":
+		return "[]", "", 0, nil
+	case c.terminal == nil || args[0] != "up" && args[0] != "destroy":
 		return c.PulumiCommand.Run(ctx, dir, stdin, out, errs, env, args...)
 	}
 	update := exec.CommandContext(ctx, c.path, args...)
@@ -179,7 +193,7 @@ func (s *Sandbox) serveProviders(ctx context.Context, cloud *gcp.Provider) (stri
 	return fmt.Sprintf("%s,kubernetes:%d", addresses, kube), nil
 }
 
-func (s *Sandbox) selectStack(ctx context.Context, project project, cli auto.PulumiCommand, providers string) (auto.Stack, error) {
+func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, providers string) (auto.Stack, error) {
 	passphrase, err := s.passphrase()
 	if err != nil {
 		return auto.Stack{}, err

@@ -20,22 +20,24 @@ func (unseen) Run(_ context.Context, _ string, _ io.Reader, _, _ []io.Writer, _ 
 	return "read: " + strings.Join(args, " "), "", 0, nil
 }
 
-// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended.
+// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended. What nobody asks for is not read.
 func TestUpOnATerminal(t *testing.T) {
 	dir := t.TempDir()
-	cli := filepath.Join(dir, "pulumi")
-	require.NoError(t, os.WriteFile(cli, []byte("#!/bin/sh\necho \"$PWD $OF $TERM: $*\"\nexit 3\n"), 0o700))
+	script := filepath.Join(dir, "pulumi")
+	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho \"$PWD $OF $TERM: $*\"\nexit 3\n"), 0o700))
 	terminal, err := os.Create(filepath.Join(dir, "terminal"))
 	require.NoError(t, err)
 	defer func() { _ = terminal.Close() }()
-	c := onTerminal{unseen{}, cli, terminal}
+	c := &cli{PulumiCommand: unseen{}, path: script, terminal: terminal, made: true}
 	_, _, code, err := c.Run(t.Context(), dir, nil, nil, nil, []string{"OF=dev"}, "up", "--yes")
 	assert.Error(t, err)
 	assert.Equal(t, 3, code)
 	shown, err := os.ReadFile(terminal.Name())
 	require.NoError(t, err)
 	assert.Equal(t, dir+" dev screen-256color: up --yes\n", string(shown))
-	said, _, _, err := c.Run(t.Context(), dir, nil, nil, nil, nil, "stack", "output")
-	require.NoError(t, err)
-	assert.Equal(t, "read: stack output", said)
+	for command, want := range map[string]string{"export": "read: stack export", "select": "", "output": "{}", "history": "[]"} {
+		said, _, _, err := c.Run(t.Context(), dir, nil, nil, nil, nil, "stack", command)
+		require.NoError(t, err)
+		assert.Equal(t, want, said)
+	}
 }

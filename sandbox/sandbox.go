@@ -126,26 +126,39 @@ func (s *Sandbox) Apply(ctx context.Context) error {
 }
 
 // Up starts the control plane and the agent unless they run, and creates or updates the
-// stack.
-func (s *Sandbox) Up(ctx context.Context) (result auto.UpResult, err error) {
+// stack. It returns how many resources had which operation.
+func (s *Sandbox) Up(ctx context.Context) (changes map[string]int, err error) {
 	err = s.locked(ctx, func() error {
 		if err := s.start(ctx); err != nil {
 			return err
 		}
-		err := s.run(ctx, "up", func(ctx context.Context, engine *engine) (err error) {
+		err := s.run(ctx, "up", func(ctx context.Context, engine *engine) error {
 			if err := engine.recover(ctx); err != nil {
 				return err
 			}
-			result, err = engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
+			_, err := engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
 				optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
 			return err
 		})
 		if err != nil {
 			s.printEnded(s.options.Out) // it may be why
+			return err
 		}
+		last, err := s.State().last()
+		changes = last.ResourceChanges
 		return err
 	})
-	return result, err
+	return changes, err
+}
+
+// Outputs returns the outputs of the stack.
+func (s *Sandbox) Outputs(ctx context.Context) (outputs auto.OutputMap, err error) {
+	err = s.alone(ctx, "outputs", func(ctx context.Context, engine *engine) (err error) {
+		engine.cli.outputs = true
+		outputs, err = engine.stack.Outputs(ctx)
+		return err
+	})
+	return outputs, err
 }
 
 // Preview shows what Up would do. It starts no control plane.
@@ -172,14 +185,18 @@ func (s *Sandbox) PreviewEvents(ctx context.Context, stream chan<- events.Engine
 	return err
 }
 
-// Refresh updates the stack's state from its resources.
-func (s *Sandbox) Refresh(ctx context.Context) (result auto.RefreshResult, err error) {
-	err = s.alone(ctx, "refresh", func(ctx context.Context, engine *engine) (err error) {
-		result, err = engine.stack.Refresh(ctx, optrefresh.Parallel(parallel),
+// Refresh updates the stack's state from its resources. It returns what had drifted.
+func (s *Sandbox) Refresh(ctx context.Context) (changes map[string]int, err error) {
+	err = s.alone(ctx, "refresh", func(ctx context.Context, engine *engine) error {
+		_, err := engine.stack.Refresh(ctx, optrefresh.Parallel(parallel),
 			optrefresh.ProgressStreams(s.options.Out), optrefresh.ErrorProgressStreams(s.options.Out))
 		return err
 	})
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.State().last()
+	return last.ResourceChanges, err
 }
 
 // Destroy deletes the stack's resources and leaves the control plane running.

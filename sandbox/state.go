@@ -73,24 +73,30 @@ func (s State) endCLI(ctx context.Context, executable string) error {
 	return nil
 }
 
+// update is what Pulumi says of an update, a refresh or a destroy. The changes are numbers of resources, by
+// operation.
+type update struct {
+	Kind            apitype.UpdateKind
+	Result          apitype.UpdateResult
+	ResourceChanges map[string]int
+}
+
+// last returns the last update, or nothing.
+func (s State) last() (last update, err error) {
+	// The names end with the time.
+	history, err := filepath.Glob(filepath.Join(s.dir, ".pulumi", "history", "persia", s.stack, "*.history.json"))
+	if err == nil && len(history) > 0 {
+		err = readJSON(history[len(history)-1], &last)
+	}
+	return last, err
+}
+
 // deletesFailed reports whether the last update failed while it deleted resources. They may be gone by
 // now, and be in the state all the same.
 func (s State) deletesFailed() (bool, error) {
-	// The names end with the time.
-	history, err := filepath.Glob(filepath.Join(s.dir, ".pulumi", "history", "persia", s.stack, "*.history.json"))
-	if err != nil || len(history) == 0 {
-		return false, err
-	}
-	var last struct {
-		Kind            apitype.UpdateKind
-		Result          apitype.UpdateResult
-		ResourceChanges map[apitype.OpType]int
-	}
-	if err := readJSON(history[len(history)-1], &last); err != nil {
-		return false, err
-	}
-	deletes := last.Kind == apitype.DestroyUpdate || last.ResourceChanges[apitype.OpDelete]+last.ResourceChanges[apitype.OpDeleteReplaced] > 0
-	return deletes && last.Result == apitype.FailedResult, nil
+	last, err := s.last()
+	deletes := last.Kind == apitype.DestroyUpdate || last.ResourceChanges["delete"]+last.ResourceChanges["delete-replaced"] > 0
+	return deletes && last.Result == apitype.FailedResult, err
 }
 
 func readJSON(file string, into any) error {

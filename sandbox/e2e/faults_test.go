@@ -62,7 +62,8 @@ storage:
   - {name: disk, size: 1Ti, persistentDisk: {disk: madeup-disk, create: {}}}`, states["small"]),
 		current: "destroy", lines: map[string]int{}, worlds: map[string][]string{}}
 	x.subtest(t, "killed while the control plane starts", x.killStart)
-	x.measure()
+	x.measure("small", "large")
+	x.subtest(t, "without the control plane", x.loseControlPlane)
 	killed, interrupted := faults[0], faults[1]
 	for _, p := range []point{
 		{to: "small", next: "small", fault: killed, at: printed("PodDisruptionBudget .* creating")},
@@ -77,13 +78,13 @@ storage:
 	}
 	x.subtest(t, "destroy killed while Kubernetes deletes a namespace", x.killWithNamespace)
 	if *long {
+		x.measure("destroy")
 		random := rand.New(rand.NewPCG(firstSeed(t), 0))
 		for i := range manyFaults {
 			x.test(t, x.draw(random, faults[i%len(faults)]))
 		}
 		report(t, "%d commands; %d needed %s", manyFaults, x.tookOver, takeOver)
 	}
-	x.subtest(t, "without the control plane", x.loseControlPlane)
 }
 
 // faulty is a small stack with storage that is kept.
@@ -263,10 +264,10 @@ func (x *faulty) killStart() {
 	require.Fail(x.t, "the control plane was always ready before up was killed")
 }
 
-// measure brings the stack to each state without a fault.
-func (x *faulty) measure() {
+// measure brings the stack to states without a fault.
+func (x *faulty) measure(states ...string) {
 	x.t.Helper()
-	for _, next := range []string{"small", "large", "destroy"} {
+	for _, next := range states {
 		run, _ := x.begin(next, never)
 		require.NoError(x.t, run.wait(), next)
 		x.lines[kindOf(x.current, next)] = run.lines
@@ -290,6 +291,12 @@ func (x *faulty) converge(to string, answersLost bool) {
 		require.NoError(x.t, run.wait(), "with %s", takeOver)
 		require.NoError(x.t, x.reach(to))
 	}
+	x.assertReached(to)
+}
+
+// assertReached checks that all is as without faults in a state.
+func (x *faulty) assertReached(to string) {
+	x.t.Helper()
 	x.current = to
 	// Lost nodes and pods come back by themselves.
 	x.await(func(there, unready []string) bool {
@@ -334,20 +341,22 @@ func (x *faulty) killWithNamespace() {
 	_, err = configMaps.Patch(x.t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(x.t, err)
 	require.NoError(x.t, up.wait())
-	x.converge("small", false)
+	x.assertReached("small")
 }
 
 // loseControlPlane damages what etcd keeps of a stack, as a machine does that loses power.
-// Down takes the rest of the stack away, and the next up starts from nothing.
+// Down takes the rest of the stack away. The next point starts from nothing.
 func (x *faulty) loseControlPlane() {
 	killAll(x.t, filepath.Join(x.dir, x.name, "cluster"))
 	files, err := filepath.Glob(filepath.Join(x.dir, x.name, "cluster", "kwok", "clusters", "*", "etcd", "member", "snap", "db"))
 	require.NoError(x.t, err)
 	require.Len(x.t, files, 1)
 	require.NoError(x.t, os.WriteFile(files[0], []byte(strings.Repeat("damaged", 10000)), 0o600))
-	x.s.Cluster().ResumeTimeout = 10 * time.Second // it never comes back
+	timeout := &x.s.Cluster().ResumeTimeout
+	defer func(before time.Duration) { *timeout = before }(*timeout)
+	*timeout = 5 * time.Second // it never comes back
 	x.down("storage")
-	x.up()
+	x.current = "destroy"
 }
 
 // await waits until the world is good: all that there is, and what of it is not ready.

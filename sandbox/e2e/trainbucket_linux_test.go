@@ -27,11 +27,15 @@ var bucketFaults = []bucket.Fault{
 	{Times: 1, Method: http.MethodPut}, {Times: 1, Delay: time.Second},
 }
 
-// bucketInterruptions take away what a checkpoint in a bucket needs.
-var bucketInterruptions = append(killedRoles[3:5:5],
-	interruption{"all replicas", "", ""},
-	interruption{"gcsfuse of an embedding parameter server", "embedding-ps-0", "gcsfuse"},
-	interruption{"gcsfuse of the nn-worker that coordinates", "nn-worker-0", "gcsfuse"})
+// bucketInterruptions take away what a checkpoint in a bucket needs. The first two are the short form's: a
+// server that starts again over its mount, and the coordinator's mount.
+var bucketInterruptions = []interruption{
+	killedRoles[3],
+	{"gcsfuse of the nn-worker that coordinates", "nn-worker-0", "gcsfuse"},
+	{"gcsfuse of an embedding parameter server", "embedding-ps-0", "gcsfuse"},
+	killedRoles[4],
+	{"all replicas", "", ""},
+}
 
 // TestBucket trains with PERSIA's own processes, whose checkpoints go through the real gcsfuse, one for
 // each pod, to a bucket that is as strict as Cloud Storage and fails at times. It interrupts the training at
@@ -59,7 +63,7 @@ func testBucket(t *testing.T, random *rand.Rand) {
 		began := time.Now()
 		last := r.trainOn(t, job)
 		attempt := time.Since(began)
-		for _, i := range random.Perm(len(bucketInterruptions)) {
+		for _, i := range random.Perm(forms(2, len(bucketInterruptions))) {
 			for range 4 {
 				served.Inject(new(bucketFaults[random.IntN(len(bucketFaults))]))
 			}
