@@ -21,7 +21,7 @@ func exclusion(name, start, end string) edits {
 
 // TestClusterRefused checks the message for each mistake.
 func TestClusterRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"project with a capital", edits{"persia:project": "Persia"},
 			"persia:project", []string{`"Persia"`, "6 to 30", "gcloud projects list"}},
 		{"cluster name with a capital", edits{"persia:cluster.name": "Persia"},
@@ -112,7 +112,7 @@ func TestClusterWarned(t *testing.T) {
 		}
 		return edits{networks: list}
 	}
-	assertWarned(t, []refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"no range", edits{networks: nil}, networks, []string{"is empty", "add the public address that you connect from"}},
 		{"ranges that nobody comes from", from("192.168.1.0/24", "10.9.0.0/16"), networks, []string{"only ranges that nobody has", "public address"}},
 		{"a private and a public range", from("192.168.1.0/24", "8.8.8.0/24"), networks, nil},

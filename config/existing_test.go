@@ -55,7 +55,7 @@ func TestExistingClusterHasPrices(t *testing.T) {
 }
 
 func TestExistingClusterRefuses(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"neither kubeconfig nor context", onExisting(edits{"persia:cluster": edits{"name": "persia", "existing": edits{"systemPool": "loaders"}}}),
 			"persia:cluster.existing.context", []string{"kubectl config get-contexts"}},
 		{"relative path", onExisting(edits{"persia:cluster": edits{"name": "persia", "existing": edits{"kubeconfig": "kubeconfig", "systemPool": "loaders"}}}),

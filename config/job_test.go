@@ -16,7 +16,7 @@ import (
 
 // TestJobRefused checks the message for each mistake.
 func TestJobRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Jobs.
 		{"job without a name", edits{"persia:jobs[0].name": nil},
 			"persia:jobs[0].name", []string{"Required"}},
@@ -113,11 +113,11 @@ func leftToOperator(more edits) edits {
 }
 
 func TestLoadRefusesForEngine(t *testing.T) {
-	refusals := []refusal{
+	refusals := []testkit.Refusal{
 		{"engine unknown", edits{"persia:jobs[0].engine": "Operator"},
 			"persia:jobs[0].engine", []string{`"Operator"`, "statefulset, jobset or operator"}},
 	}
-	for _, r := range []refusal{
+	for _, r := range []testkit.Refusal{
 		{"script", edits{"persia:jobs[0].script": edits{"runtime": "/opt/persia-runtime"}},
 			"persia:jobs[0].script", []string{"/opt/persia-runtime", "persia-launcher", "remove it"}},
 		{"another run", edits{"persia:jobs[0].runId": "second"},
@@ -151,7 +151,7 @@ func TestLoadRefusesForEngine(t *testing.T) {
 		r.Edits, r.Says = leftToOperator(r.Edits), append(r.Says, "engine: statefulset")
 		refusals = append(refusals, r)
 	}
-	assertRefused(t, refusals)
+	testkit.Refused(t, refusals)
 }
 
 func TestLoadAcceptsForEngine(t *testing.T) {
@@ -245,7 +245,7 @@ func TestJobWarned(t *testing.T) {
 			"embeddingWorker": small("loaders", edits{"cpu": 1, "memory": "12Gi"}), "embeddingParameterServer": small("ps", edits{"cpu": 1, "memory": "12Gi"}),
 		}}
 	}
-	assertWarned(t, []refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"checkpoints of two jobs in one directory", secondJob("/checkpoints/a").And(env("PERSIA_CKPT_DIR", "/checkpoints/a/")), "persia:jobs[1].env[0].value", []string{"/checkpoints/a is also the directory of persia:jobs[0]", "for each job"}},
 		{"checkpoints of two jobs in two directories", secondJob("/checkpoints/b").And(env("PERSIA_CKPT_DIR", "/checkpoints/a")), "persia:jobs[1].env[0].value", nil},
 		// Checkpoints.
@@ -277,12 +277,12 @@ func TestTimesAreNumbers(t *testing.T) {
 	require.NoError(t, err)
 	names := regexp.MustCompile(`(?:seconds\(|number\(environment, )"(PERSIA_[A-Z_]+)"`).FindAllStringSubmatch(string(settings), -1)
 	require.NotEmpty(t, names)
-	var refused []refusal
+	var refused []testkit.Refusal
 	for _, name := range names {
-		refused = append(refused, refusal{Name: name[1], Path: "persia:jobs[0].env[0].value", Says: []string{`"1m"`, "number"},
+		refused = append(refused, testkit.Refusal{Name: name[1], Path: "persia:jobs[0].env[0].value", Says: []string{`"1m"`, "number"},
 			Edits: edits{"persia:jobs[0].env[0]": edits{"name": name[1], "value": "1m"}}})
 	}
-	assertRefused(t, refused)
+	testkit.Refused(t, refused)
 }
 
 // left is a job that the operator runs.
@@ -299,7 +299,7 @@ const digest = "@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d6124
 func TestImage(t *testing.T) {
 	const path = "persia:operator.image"
 	image := func(value any) testkit.Edits { return left.And(testkit.Edits{path: value}) }
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"none", left, path, []string{"Required", "by its digest", "examples/training/Dockerfile"}},
 		{"without a tag", image("persiaml/persia-cpu-runtime"), path, []string{`"persiaml/persia-cpu-runtime"`, "tomorrow", "write a digest"}},
 		{"latest", image("persiaml/persia-cpu-runtime:latest"), path, []string{"tomorrow", "write a digest"}},

@@ -13,7 +13,7 @@ import (
 )
 
 func TestNATSRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"name too long", edits{"persia:nats.name": strings.Repeat("n", 51)},
 			"persia:nats.name", []string{"51 characters", "at most 50"}},
 		{"name starting with a digit", edits{"persia:nats.name": "1nats"},
@@ -82,7 +82,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 }
 
 func TestNATSWarned(t *testing.T) {
-	assertWarned(t, []refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"messages smaller than PERSIA's", edits{"persia:nats.maxPayload": 1048576}, "persia:nats.maxPayload", []string{"1048576 bytes are less than the 52428800", "omit it"}},
 		{"messages of a job", edits{"persia:jobs[0].nats": edits{"maxPayload": 50}}, "persia:jobs[0].nats.maxPayload", []string{"50 bytes"}},
 		{"messages as large as PERSIA's", edits{"persia:nats.maxPayload": 52428800}, "persia:nats.maxPayload", nil},
@@ -150,7 +150,7 @@ func TestNATSWithoutJobs(t *testing.T) {
 }
 
 func TestNATSOfJobsRefused(t *testing.T) {
-	for _, c := range []refusal{
+	for _, c := range []testkit.Refusal{
 		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
 			"persia:jobs[1].nats.name", []string{"persia-nats-service", "is already used by persia:jobs[0]"}},
 		{"name of the operator", edits{"persia:jobs[1].nats.name": "nats-operator"},

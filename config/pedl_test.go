@@ -50,7 +50,7 @@ const (
 
 func TestPEDLRefused(t *testing.T) {
 	external := edits{"host": "10.0.0.3", "password": "e"}
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Credentials.
 		{"registry password missing", withPEDL(edits{"persia:pedl.registry.password": nil}),
 			"persia:pedl.registry.password", []string{"Required", "pulumi config set --secret --path 'persia:pedl.registry.password'"}},
@@ -217,7 +217,7 @@ func TestInternalLoadBalancer(t *testing.T) {
 }
 
 func TestPEDLWarned(t *testing.T) {
-	assertWarned(t, []refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"not kept", withPEDL(edits{onDisk: edits{"enabled": false}}), onDisk + ".enabled", []string{"the database is lost when its pod is deleted"}},
 		{"a class", withPEDL(edits{onDisk: edits{"storageClass": "fast"}}), onDisk + ".storageClass", []string{"the storage class fast determines"}},
 		{"deleted", withPEDL(edits{onDisk: edits{"persistentDisk": edits{"disk": "d", "create": edits{"deleteWithStack": "d"}}}}), onDisk, []string{"`pulumi destroy` deletes projects/persia-project/zones/us-central1-a/disks/d"}},

@@ -14,7 +14,7 @@ import (
 
 // TestPoolRefused checks the message for each mistake.
 func TestPoolRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Node pools.
 		{"pool name too long", edits{"persia:nodePools[2].name": strings.Repeat("p", 41), "persia:jobs[0].embeddingParameterServer.nodePool": strings.Repeat("p", 41)},
 			"persia:nodePools[2].name", []string{"41 characters", "at most 40"}},
@@ -78,7 +78,7 @@ func TestPoolRefused(t *testing.T) {
 // TestDescribedMachineRefused checks the messages for mistakes in machine types.
 func TestDescribedMachineRefused(t *testing.T) {
 	const types = "persia:machineTypes"
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"shape of a known type", edits{types: edits{"n2-standard-8": edits{"cpus": 8}}}, types + "[n2-standard-8]", []string{"remove cpus, memory, and gpu"}},
 		{"no vCPUs", edits{types: edits{"x9-standard-8": edits{"memory": "1Ti"}}}, types + "[x9-standard-8].cpus", []string{"write the number of vCPUs"}},
 		{"no memory", edits{types: edits{"x9-standard-8": edits{"cpus": 8}}}, types + "[x9-standard-8].memory", []string{"write the memory"}},
@@ -126,7 +126,7 @@ func queuedPool(settings edits) edits {
 }
 
 func TestNodePoolsRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Provisioning.
 		{"spot and queued provisioning", spare(queuedPool(edits{"spot": true})),
 			sparePool + ".spot", []string{"cannot be combined with queuedProvisioning", "remove one of them"}},

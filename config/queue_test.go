@@ -24,7 +24,7 @@ func teams(nodes edits) []any {
 }
 
 func TestQueuesRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"no queues", edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].queue": "ranking"}, "persia:jobs[0].queue", []string{"the stack has no queues; write persia:queue.teams"}},
 		{"another team", inQueue.And(edits{"persia:jobs[0].queue": "adds"}), "persia:jobs[0].queue", []string{"must be the name of a team in persia:queue.teams: ranking or ads"}},
 		{"another engine", inQueue.And(edits{"persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].queue", []string{"requires engine: jobset"}},
@@ -55,7 +55,7 @@ var onQueuedPool = inQueue.And(edits{
 // TestQueuedProvisioning: only the nn-workers of a job that Kueue can stop ask for nodes.
 func TestQueuedProvisioning(t *testing.T) {
 	refused := []string{"has queuedProvisioning", "only nn-workers of a job with engine: jobset and queue", "choose another pool, or remove queuedProvisioning"}
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"no queue", onQueuedPool.And(edits{"persia:jobs[0].queue": ""}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"another engine", onQueuedPool.And(edits{"persia:jobs[0].queue": "", "persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"dataloaders", onQueuedPool.And(edits{"persia:jobs[0].dataloader.nodePool": "training"}), "persia:jobs[0].dataloader.nodePool", refused},

@@ -19,59 +19,9 @@ import (
 
 type edits = testkit.Edits
 
-// refusal is a mistake and its error: the path, and parts of the line, such as the value and the
-// remedy.
-type refusal struct {
-	Name  string
-	Edits edits
-	Path  string
-	Says  []string
-}
-
-// assertRefused makes each mistake in an otherwise valid stack file. Each leads to one problem, unless
-// the name of the case is in leadToMore.
-func assertRefused(t *testing.T, cases []refusal, leadToMore ...string) {
-	t.Helper()
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			_, err := testkit.Load(t, c.Edits)
-			testkit.Says(t, err, c.Path, c.Says...)
-			if !slices.Contains(leadToMore, c.Name) {
-				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
-			}
-		})
-	}
-}
-
-// assertWarned makes each mistake in a stack file that is valid otherwise. The program accepts the
-// file, and warns at the path with all parts. Without parts, it has no warning there.
-func assertWarned(t *testing.T, cases []refusal) {
-	t.Helper()
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			s, err := testkit.Load(t, c.Edits)
-			require.NoError(t, err)
-			var found []string
-			for _, warning := range slices.Concat(s.Warnings(), s.FirstWarnings()) {
-				if strings.HasPrefix(warning, c.Path+": ") {
-					found = append(found, warning)
-				}
-			}
-			if c.Says == nil {
-				assert.Empty(t, found)
-				return
-			}
-			require.Len(t, found, 1, "warnings at %s of %q", c.Path, s.Warnings())
-			for _, part := range c.Says {
-				assert.Contains(t, found[0], part)
-			}
-		})
-	}
-}
-
 // TestLoadRefuses checks the message for each mistake: its path, value and remedy.
 func TestLoadRefuses(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Keys and types.
 		{"key missing", edits{"persia:jobs": nil},
 			"persia:jobs", []string{"Required", "[] for none"}},
@@ -328,7 +278,7 @@ func TestRefusesInput(t *testing.T) {
 		return edits{limits: edits{"cpu": 1, "memory": "12Gi", name: amount}}
 	}
 	env := func(name string) edits { return edits{"persia:jobs[0].env[0].name": name} }
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Resources.
 		{"extended resource", asking("example.com/fpga", 1), limits + "[example.com/fpga]", []string{`"1"`, `not a resource of any node of pool "loaders"`, "remove it"}},
 		{"hugepages", asking("hugepages-2Mi", "4Mi"), limits + "[hugepages-2Mi]", []string{`"4Mi"`, "not a resource of any node", "remove it"}},

@@ -22,7 +22,7 @@ func TestStackWarned(t *testing.T) {
 	described := func(name string) edits {
 		return edits{"persia:machineTypes": edits{name: edits{"cpus": 32, "memory": "128Gi"}}}
 	}
-	assertWarned(t, []refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"pool that nothing uses", pool("n2-standard-8"), nodePool, []string{"nothing of the stack runs on the pool spare", "remove it"}},
 		{"GPU pool that no role uses", pool("a2-highgpu-1g"), nodePool, []string{"nothing of the stack runs on the pool spare", "billed"}},
 		{"pools that roles use", edits{}, "persia:nodePools[0]", nil},
@@ -31,7 +31,7 @@ func TestStackWarned(t *testing.T) {
 		{"NATS 2.11 with the fixes", edits{"persia:nats.version": "2.11.15"}, "persia:nats.version", nil},
 		{"GPUs that no role requests", edits{"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 80, "memory": "600Gi"}}}, "persia:nodePools[0]", []string{"no role on the pool training requests its GPUs", "nvidia.com/gpu"}},
 	})
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"Arm machines", described("t2a-standard-32").And(edits{nodePool: edits{"name": "spare", "machineType": "t2a-standard-32", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "pd-balanced"}},
 			"persia:jobs[0].dataloader.nodePool": "spare"}), "persia:jobs[0].dataloader.nodePool", []string{`"spare"`, "Arm machines, t2a-standard-32", "another machine type"}},
 		{"Arm machines of the system pool", described("t2a-standard-32").And(edits{"persia:cluster.systemPool": edits{"machineType": "t2a-standard-32"}}), "persia:cluster.systemPool.machineType", []string{"Arm processors"}},

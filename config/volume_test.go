@@ -12,7 +12,7 @@ import (
 
 // TestVolumeRefused checks the message for each mistake.
 func TestVolumeRefused(t *testing.T) {
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		// Volumes.
 		{"mount options of a hostPath", over("hostPath", edits{"path": "/var/lib/a"}).And(edits{volumeB + ".mountOptions": []any{"ro"}}),
 			volumeB + ".mountOptions", []string{`["ro"]`, "not supported by hostPath", "readOnly"}},
@@ -51,7 +51,7 @@ func TestStorageRefused(t *testing.T) {
 	readB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b", "readOnly": true}},
 		volumeB + ".accessModes": []any{"ReadOnlyMany"}}
 	disk := over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}})
-	assertRefused(t, []refusal{
+	testkit.Refused(t, []testkit.Refusal{
 		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
 			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
 		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
@@ -97,7 +97,7 @@ func TestSidecarCounts(t *testing.T) {
 func TestVolumeWarned(t *testing.T) {
 	const options = "persia:storage[0].mountOptions"
 	readOnly := edits{options: []any{"ro"}}
-	assertWarned(t, []refusal{
+	testkit.Warned(t, []testkit.Refusal{
 		{"read-only option", readOnly, options, []string{"contains ro", "cannot write", "remove ro"}},
 		{"read-only option of read-only mounts", readOnly.And(edits{"persia:jobs[0].mounts[0].readOnly": true}), options, nil},
 		{"a bucket that stays", over("gcsFuse", edits{"bucket": "other", "create": edits{}}), volumeB, nil},

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -83,11 +82,11 @@ func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]cap
 		}
 	}
 	for _, registration := range recorder.All(t, testkit.NATSCluster) {
-		pod := partOf[struct {
+		pod := testkit.Part[struct {
 			NodeSelector map[string]string
 			Resources    corev1.ResourceRequirements
 		}](t, registration, "spec.pod")
-		add(pod.NodeSelector, pod.Resources, partOf[int32](t, registration, "spec.size"))
+		add(pod.NodeSelector, pod.Resources, testkit.Part[int32](t, registration, "spec.size"))
 	}
 	return total
 }
@@ -113,14 +112,4 @@ func withSidecar(t *testing.T, pod corev1.PodTemplateSpec) corev1.ResourceRequir
 		whole[name] = sum
 	}
 	return corev1.ResourceRequirements{Requests: whole}
-}
-
-// partOf decodes the input at a path. Fields that T lacks do not matter.
-func partOf[T any](t testing.TB, r testkit.Resource, path string) T {
-	t.Helper()
-	text, err := json.Marshal(testkit.At(t, r, path))
-	require.NoError(t, err)
-	var part T
-	require.NoError(t, json.Unmarshal(text, &part), "%s of %s", path, r.URN)
-	return part
 }

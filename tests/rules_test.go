@@ -118,7 +118,7 @@ func templates(t *testing.T, r *testkit.Recorder) map[string]corev1.PodTemplateS
 	templates := map[string]corev1.PodTemplateSpec{}
 	for _, registration := range r.Resources {
 		if strings.HasPrefix(registration.TypeToken, "kubernetes:") && testkit.Found(t, registration, "spec.template.spec") != nil {
-			templates[registration.URN] = partOf[corev1.PodTemplateSpec](t, registration, "spec.template")
+			templates[registration.URN] = testkit.Part[corev1.PodTemplateSpec](t, registration, "spec.template")
 		}
 	}
 	assert.NotEmpty(t, templates)

@@ -38,7 +38,7 @@ func TestComment(t *testing.T) {
 		stdout, stderr string
 	}{
 		"a preview that fails": {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
-		"no such command":      {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: "},
+		"no such command":      {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: fork/exec ./nowhere"},
 		"no stack":             {[]string{"comment"}, 2, "", "persia comment: required flag(s) \"stack\" not set"},
 		"another command":      {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
 	} {

@@ -60,3 +60,13 @@ func Object[T any](t testing.TB, r Resource) T {
 	require.NoError(t, yaml.UnmarshalStrict(text, &object), "inputs of %s", r.URN)
 	return object
 }
+
+// Part decodes the input at a path. Fields that T lacks do not matter.
+func Part[T any](t testing.TB, r Resource, path string) T {
+	t.Helper()
+	text, err := json.Marshal(At(t, r, path))
+	require.NoError(t, err)
+	var part T
+	require.NoError(t, json.Unmarshal(text, &part), "%s of %s", path, r.URN)
+	return part
+}

@@ -35,6 +35,56 @@ func (e Edits) And(more Edits) Edits {
 	return all
 }
 
+// Refusal is a mistake and its error: the path, and parts of the line, such as the value and the
+// remedy.
+type Refusal = struct {
+	Name  string
+	Edits Edits
+	Path  string
+	Says  []string
+}
+
+// Refused makes each mistake in an otherwise valid stack file. Each leads to one problem, unless
+// the name of the case is in leadToMore.
+func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			_, err := Load(t, c.Edits)
+			Says(t, err, c.Path, c.Says...)
+			if !slices.Contains(leadToMore, c.Name) {
+				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
+			}
+		})
+	}
+}
+
+// Warned makes each mistake in a stack file that is valid otherwise. The program accepts the
+// file, and warns at the path with all parts. Without parts, it has no warning there.
+func Warned(t *testing.T, cases []Refusal) {
+	t.Helper()
+	for _, c := range cases {
+		t.Run(c.Name, func(t *testing.T) {
+			s, err := Load(t, c.Edits)
+			require.NoError(t, err)
+			var found []string
+			for _, warning := range slices.Concat(s.Warnings(), s.FirstWarnings()) {
+				if strings.HasPrefix(warning, c.Path+": ") {
+					found = append(found, warning)
+				}
+			}
+			if c.Says == nil {
+				assert.Empty(t, found)
+				return
+			}
+			require.Len(t, found, 1, "warnings at %s of %q", c.Path, s.Warnings())
+			for _, part := range c.Says {
+				assert.Contains(t, found[0], part)
+			}
+		})
+	}
+}
+
 // Says checks that an error has a line about a path, with all parts.
 func Says(t *testing.T, err error, path string, parts ...string) {
 	t.Helper()
