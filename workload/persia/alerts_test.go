@@ -18,9 +18,7 @@ func TestAlerts(t *testing.T) {
 	dir := t.TempDir()
 	output, err := exec.Command("../../scripts/prometheus.sh", dir).CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	rules, err := filepath.Abs("alerts.yaml")
-	require.NoError(t, err)
-	write := exec.Command("python3", "-B", "python_test/alerts.py", rules)
+	write := exec.Command("python3", "-B", "python_test/alerts.py", "alerts.yaml")
 	write.Env, write.Stderr = append(os.Environ(), "PYTHONPATH=.:../../examples/training", "PERSIA_METRICS_GATEWAY_ADDR=gateway"), os.Stderr
 	histories, err := write.Output()
 	require.NoError(t, err)

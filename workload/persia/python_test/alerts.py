@@ -1,4 +1,4 @@
-"""Writes tests for promtool, of QUIET histories without a fault, and some with, by a SEED: alerts.py RULES...
+"""Writes tests for promtool, of QUIET histories without a fault, and some with, by a SEED: alerts.py RULES
 
 The coordinator, the gateway's client, and the example's own code push what happens in histories of a job. The
 tests say which alerts fire in them. Only PERSIA's servers, which are not in Python, are played."""
@@ -34,11 +34,10 @@ class History(test_ledger.Ledgers):
         parts = ["exported_" + part if part in ("job", "instance") else part for part in request.selector.split("/")[2:]]
         group = ", ".join(f'{name}="{value}"' for name, value in [("persia_job", self.played), *zip(parts[::2], parts[1::2])])
         self.groups[group] = {f"push_time_seconds{{{group}}}": self.scrapes * SCRAPE}
-        for line in request.data.decode().splitlines():
+        for line in (line for line in request.data.decode().splitlines() if not line.startswith("#")):
             name, value = line.rsplit(" ", 1)
             name, _, own = name.rstrip("}").partition("{")
-            if not name.startswith("#"):
-                self.groups[group][f"{name}{{{', '.join(filter(None, (group, own)))}}}"] = value
+            self.groups[group][f"{name}{{{', '.join(filter(None, (group, own)))}}}"] = value
         return open(os.devnull)
 
     def push(self, path, values):
@@ -92,7 +91,7 @@ FAULTS = {
 }
 
 
-def main(*rules):
+def main(rules):
     seed, quiet, tests = os.environ.get("SEED") or os.urandom(4).hex(), int(os.environ.get("QUIET") or 1), []
     chance = random.Random(seed)
     for alert, (change, attempts) in [("", ({}, COMPLETE))] * quiet + list(FAULTS.items()):
@@ -105,7 +104,7 @@ def main(*rules):
             history.attempt(*attempt)
         tests.append(history.test(alert))
         history.doCleanups()
-    json.dump({"rule_files": rules, "evaluation_interval": f"{SCRAPE}s", "tests": tests}, sys.stdout)
+    json.dump({"rule_files": [os.path.abspath(rules)], "evaluation_interval": f"{SCRAPE}s", "tests": tests}, sys.stdout)
 
 
-main(*sys.argv[1:])
+main(sys.argv[1])
