@@ -188,6 +188,13 @@ NATS
 `, out.String())
 }
 
+// TestLastCheckpoint reads the age from the log of the coordinator.
+func TestLastCheckpoint(t *testing.T) {
+	const log = "2026-11-24T11:50:00Z launch.py: attempt 2 starts from /ckpt/a\n2026-11-24T11:59:00Z step 250 of 300, loss 0.46\n"
+	assert.Equal(t, "/ckpt/a, 10m0s ago", lastOf(checkpointLine, log, now))
+	assert.Empty(t, lastOf(checkpointLine, "2026-11-24T11:50:00Z launch.py: attempt 1 starts from the beginning\n", now))
+}
+
 // TestWatch shows what it can until it is interrupted: a look that fails may succeed later.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
