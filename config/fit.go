@@ -16,12 +16,12 @@ import (
 	"persia/gcp"
 )
 
-// checkAssignment checks the resources of a container, and the pool that it is assigned to. The path is of the
-// object with nodePool and resources. Asks is whether its pods ask for nodes.
-func (s *Stack) checkAssignment(p *input.Problems, path *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) {
-	at, before := path.Child("resources"), p.Count()
+// checkAssignment checks the resources of a container, and the pool that it is assigned to, each at its path. Asks
+// is whether its pods ask for nodes.
+func (s *Stack) checkAssignment(p *input.Problems, at, poolAt *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) {
+	before := p.Count()
 	checkResources(p, at, who, r)
-	if pool, ok := s.checkPool(p, path.Child("nodePool"), poolName, allowed, asks); ok && p.Count() == before {
+	if pool, ok := s.checkPool(p, poolAt, poolName, allowed, asks); ok && p.Count() == before {
 		s.checkResourceNames(p, at, who, r, pool)
 	}
 }

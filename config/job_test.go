@@ -66,6 +66,8 @@ func TestJobRefused(t *testing.T) {
 			"persia:jobs[0].embeddingWorker.resources.limits[memory]", []string{"write how much embeddingWorker needs"}},
 		{"role without a pool", edits{"persia:jobs[0].dataloader.nodePool": nil},
 			"persia:jobs[0].dataloader.nodePool", []string{"Required", "training, loaders or ps"}},
+		{"role on the job's pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": nil, "persia:jobs[0].nodePool": "loader"},
+			"persia:jobs[0].nodePool", []string{`"loader"`, "training, loaders or ps"}},
 		{"role on a pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": "loader"},
 			"persia:jobs[0].dataloader.nodePool", []string{`"loader"`, "training, loaders or ps"}},
 		{"role on the system pool", edits{"persia:jobs[0].dataloader.nodePool": "system"},

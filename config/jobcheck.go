@@ -122,7 +122,11 @@ func (s *Stack) checkJobs(p *input.Problems) {
 		j := &s.Jobs[i]
 		c.job(j.At(), j)
 		for _, role := range j.Roles() {
-			s.checkAssignment(p, j.At().Child(role.Field), role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind))
+			at, poolAt := j.At().Child(role.Field, "resources"), j.At().Child(role.Field, "nodePool")
+			if !p.Given(poolAt) && j.NodePool != "" {
+				poolAt = j.At().Child("nodePool")
+			}
+			s.checkAssignment(p, at, poolAt, role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind))
 		}
 	}
 	input.Unique(p, field.NewPath(jobsKey), "name", input.Words(s.Jobs, func(j Job) string { return j.Name }))

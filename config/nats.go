@@ -197,7 +197,7 @@ func (s *Stack) checkNATS(p *input.Problems) {
 	}
 	check := func(at *field.Path, settings NATS) {
 		checkPayload(p, at, settings)
-		s.checkAssignment(p, at, "a NATS server", settings.NodePool, settings.Resources, pools, false)
+		s.checkAssignment(p, at.Child("resources"), at.Child("nodePool"), "a NATS server", settings.NodePool, settings.Resources, pools, false)
 	}
 	check(path, s.NATS)
 	clusters := s.NATSClusters()

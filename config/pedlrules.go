@@ -24,7 +24,7 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
 	}
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
-	s.checkAssignment(p, path, "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
+	s.checkAssignment(p, path.Child("resources"), path.Child("nodePool"), "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
 	s.checkAgents(p, path.Child("agent"), pedl.Agent)
 	if pedl.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
