@@ -98,7 +98,7 @@ func (f field) schema() *schema.Schema {
 }
 
 // validation returns the validation of a single value, or nil.
-func (r restriction) validation() schema.SchemaValidateFunc {
+func (r restriction) validation() func(value any, key string) ([]string, []error) {
 	switch {
 	case r.OneOf != nil:
 		return validation.StringInSlice(r.OneOf, false)
