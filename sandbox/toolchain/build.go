@@ -87,6 +87,12 @@ func (b *builder) whenStale(ctx context.Context, tools []tool, do func(stale []s
 // build compiles the tools that are out of date.
 func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
 	return b.whenStale(ctx, tools, func(stale []string) error {
+		ctx, cancel := context.WithCancel(ctx)
+		downloaded := b.download(ctx, tools, stale)
+		defer func() {
+			cancel()
+			<-downloaded // nothing writes into Go's caches any more
+		}()
 		for i, t := range tools {
 			if !slices.Contains(stale, t.name) {
 				continue
@@ -105,6 +111,22 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 		}
 		return nil
 	})
+}
+
+// download fetches the source of the stale tools, in the order in which they are compiled, so that
+// the network works while the compiler does. What it cannot fetch the compilation fetches, or reports.
+// It closes the channel at its end.
+func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for _, t := range tools {
+			if slices.Contains(stale, t.name) {
+				_, _ = b.goCommand(ctx, t.dir, "list", "-deps", t.pkg)
+			}
+		}
+	}()
+	return done
 }
 
 // compile leaves either the complete binary and its stamp, or no stamp.
