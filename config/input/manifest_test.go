@@ -312,7 +312,7 @@ func TestManifestFileRefuses(t *testing.T) {
 		{"a manifest twice", edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("jobs/train.yml")}},
 			"persia:jobs[1].manifest(jobs/train.yml)[0].metadata.name", []string{"adult-income", "is already used by persia:jobs[0].manifest(jobs/train.yml)[0].spec"}},
 		{"no node pool", edits{"persia:jobs[0].nodePool": nil}, "persia:jobs[0].manifest(jobs/train.yml)[0].spec.dataloader.nodePool", []string{"Required", "loaders"}},
-		{"wrong node pool", edits{"persia:jobs[0].nodePool": "loader"}, "persia:jobs[0].manifest(jobs/train.yml)[0].spec.dataloader.nodePool", []string{`"loader"`, "loaders"}},
+		{"wrong node pool", edits{"persia:jobs[0].nodePool": "loader"}, "persia:jobs[0].nodePool", []string{`"loader"`, "loaders"}},
 		{"wrong replicas beside", edits{"persia:jobs[0].nnWorker.replicas": -1}, "persia:jobs[0].nnWorker.replicas", []string{"-1", "at least 1"}},
 		{"wrong replicas beside, in the older spelling", edits{"persia:jobs[0].middlewareServer": edits{"replicas": -1}}, "persia:jobs[0].middlewareServer.replicas", []string{"-1", "at least 1"}},
 		{"list beside", edits{"persia:jobs[0].env": []any{edits{"value": "a"}}}, "persia:jobs[0].env[0].name", []string{"Required"}},
