@@ -90,8 +90,9 @@ func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {
 		if len(pool.TooLarge) > 0 {
 			p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
-				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, and %d GPUs; request less, assign it to another pool, or %s",
-				cmp.Or(pool.Short(), "room"), pool.TooLarge[0].Name, float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10, pool.Node.GPUs, s.remedy(pool))
+				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of ephemeral storage, and %d GPUs; request less, or assign it to another pool%s",
+				cmp.Or(pool.Short(), "room"), pool.TooLarge[0].Name, float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10,
+				pool.Node.EphemeralBytes/capacity.GiB, pool.Node.GPUs, strings.TrimSuffix(", or "+s.remedy(pool), ", or "))
 		} else if !pool.Fits() {
 			p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
 		}
@@ -114,7 +115,7 @@ func tooFew(pool capacity.PoolPlan) string {
 }
 
 // remedy says what to write so that a pool holds its pods: the cheapest way that is known, and how many
-// nodes.
+// nodes. It is empty if no number of nodes, and no other machine type, would hold them.
 func (s *Stack) remedy(pool capacity.PoolPlan) string {
 	other, _ := s.Pool(pool.Name)
 	needed, created := pool.Needed, s.Cluster.Existing == nil && pool.Name != s.SystemPoolName()
@@ -148,12 +149,12 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 	then, knownThen := s.price(m, pool.Spot)
 	cost, most := then.Hourly*float64(pool.Nodes), now.Hourly*float64(needed)
 	switch found = found && m.GPUType == pool.Machine.GPUType; {
-	case found && needed == 0:
+	case needed == 0 && (!found || s.Cluster.Existing != nil):
+		return ""
+	case needed == 0:
 		return "write machineType: " + m.Type
 	case found && known && knownThen && cost < most:
 		return fmt.Sprintf("write machineType: %s, for %.2f instead of %.2f %s an hour%s", m.Type, cost, most, gcp.PriceCurrency, nodes)
-	case needed == 0:
-		return "choose a larger machine type"
 	}
 	return fmt.Sprintf("write %d", needed)
 }

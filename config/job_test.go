@@ -79,7 +79,7 @@ func TestJobRefused(t *testing.T) {
 		{"GPUs on a pool without", edits{"persia:jobs[0].embeddingParameterServer.resources.limits": edits{"cpu": 1, "memory": "1Gi", "nvidia.com/gpu": 1}},
 			"persia:nodePools[2].machineType", []string{`"m1-ultramem-160"`, "GPUs for a pod of embeddingParameterServer of train", "0 GPUs", "another pool"}},
 		{"more CPU than a node leaves", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 96, "memory": "600Gi"}},
-			"persia:nodePools[0].machineType", []string{`"a2-highgpu-8g"`, "too little CPU for a pod of nnWorker of train", "leave 95.04 vCPU, 647.7Gi of memory, and 8 GPUs", "request less"}},
+			"persia:nodePools[0].machineType", []string{`"a2-highgpu-8g"`, "too little CPU for a pod of nnWorker of train", "leave 95.04 vCPU, 647.7Gi of memory, 43Gi of ephemeral storage, and 8 GPUs", "assign it to another pool"}},
 		{"requests count before limits", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 64, "memory": "12Gi"}, "requests": edits{"cpu": 40}}},
 			"persia:nodePools[1].machineType", []string{"dataloader of train", "31.35 vCPU", "write machineType: n2-standard-128"}},
 		{"more processes than GPUs", edits{"persia:jobs[0].nnWorker.nprocPerNode": 9},

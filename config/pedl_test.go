@@ -80,6 +80,8 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools"}},
 		{"agents on a pool with a role", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"is also the nodePool of other pods", "nodes to themselves"}},
+		{"the label of agents on a pool with a role", withPEDL(edits{"persia:nodePools[2].labels": edits{"determined.ai/pedl-agent": "present"}}),
+			"persia:nodePools[2].labels", []string{"label of PEDL's agents", "choose another pool"}},
 		{"agents where the master is", withPEDL(pedlPool(nil)).And(edits{"persia:pedl.agent": edits{"nodePools": []any{"pedl"}}, "persia:pedl.nodePool": "pedl",
 			"persia:pedl.resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}, pg + ".resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"is also the nodePool of other pods", "nodes to themselves"}},

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -55,6 +57,11 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 		}
 		if pool.Autoscaling != nil {
 			p.Invalid(pools.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
+		}
+	}
+	for name, use := range s.poolUses() {
+		if pool, ok := s.Pool(name); ok && s.hostsAgents(pool) && !slices.Contains(agent.NodePools, name) && (use.roles || use.others) {
+			p.Invalid(s.PoolPath(name).Child("labels"), name, "has the label of PEDL's agents, which expect to have its nodes to themselves, and is the nodePool of other pods; remove the label, or choose another pool for them")
 		}
 	}
 }

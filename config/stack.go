@@ -196,6 +196,8 @@ func (s *Stack) check(p *input.Problems) {
 	s.checkPEDL(p)
 	if p.None() {
 		s.checkCapacity(p)
+	}
+	if p.None() {
 		s.checkQuotas(p)
 	}
 }

@@ -88,6 +88,11 @@ func (r *manifestReader) jobs(at *field.Path, entry any) []any {
 		}
 		switch kind := doc.APIVersion + " " + doc.Kind; kind {
 		case "persia.com/v1 PersiaJob":
+			for _, name := range []string{"name", "manifest"} {
+				if doc.Spec[name] != nil {
+					r.Forbidden(doc.At.Child("spec", name), "a PersiaJob has its name in metadata, and names no manifest; remove it")
+				}
+			}
 			job := r.respelled(Located{At: doc.At.Child("spec"), Value: doc.Spec}, jobSpellings)
 			name := map[string]any{"name": Located{At: doc.At.Child("metadata", "name"), Value: doc.Metadata.Name}}
 			jobs = append(jobs, slices.Concat(job, Layers{name}, overrides))

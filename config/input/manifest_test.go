@@ -227,6 +227,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"other version", "persia.com/v1", "persia.com/v2", job + ".kind", []string{`"persia.com/v2 PersiaJob"`, "must be PersiaJob of persia.com/v1"}},
 		{"other kind", "kind: PersiaJob", "kind: Deployment", job + ".kind", []string{`"persia.com/v1 Deployment"`, "kubectl"}},
 		{"misspelt top-level field", "spec:\n  persiaEnv", "specs: {}\nspec:\n  persiaEnv", job + ".specs", []string{"did you mean spec?"}},
+		{"a name in the spec", "spec:\n  persiaEnv", "spec:\n  name: a\n  persiaEnv", job + ".spec.name", []string{"in metadata", "remove it"}},
 		{"unknown metadata", "  namespace: default", "  namespace: default\n  uid: a", job + ".metadata.uid", []string{"unknown field", "name, namespace"}},
 		{"no name", "  name: adult-income\n", "", job + ".metadata.name", []string{"Required", "write a name"}},
 		{"name that is none", "name: adult-income", "name: Adult_Income", job + ".metadata.name", []string{"Adult_Income", "lower case"}},

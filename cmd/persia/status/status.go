@@ -179,7 +179,8 @@ func ledgerOf(log string, training Training, nodes []corev1.Node, now time.Time)
 	text := lastOf(ledgerLine, log, now)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
 		return !slices.ContainsFunc(training.pods, func(pod corev1.Pod) bool {
-			return pod.Spec.NodeName == node.Name && pod.Labels["app.kubernetes.io/name"] != "completion"
+			name := pod.Labels["app.kubernetes.io/name"]
+			return pod.Spec.NodeName == node.Name && name != "completion" && name != "metrics-gateway"
 		})
 	})
 	var share, hours float64
