@@ -68,7 +68,7 @@ type ExistingCluster struct {
 // Maintenance is when GKE may work on the cluster.
 type Maintenance struct {
 	// StartTime is when the daily window of four hours begins, like 03:00, in UTC.
-	StartTime  string      `json:"startTime,omitempty" default:"03:00"`
+	StartTime  string      `json:"startTime,omitempty" default:"03:00" form:"clock"`
 	Exclusions []Exclusion `json:"exclusions,omitempty" unique:"name"`
 }
 

@@ -75,6 +75,8 @@ func TestClusterRefused(t *testing.T) {
 			"persia:cluster.authorizedNetworks[0].cidr", []string{"128.0.0.0/1", "to the world", "operators", "/8 or smaller"}},
 
 		// Maintenance.
+		{"a window that starts at no time of day", edits{"persia:cluster.maintenance.startTime": "3am"},
+			"persia:cluster.maintenance.startTime", []string{`"3am"`, "like 03:00"}},
 		{"exclusion twice", edits{exclusionsPath: []any{
 			edits{"name": "training", "start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"},
 			edits{"name": "training", "start": "2026-12-01T00:00:00Z", "end": "2026-12-02T00:00:00Z"}}},

@@ -126,6 +126,12 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		return nil, errors.Join(err, e.close())
 	}
 	_, unmade := os.Stat(s.State().File())
+	if unmade != nil {
+		// A down that was killed while it removed the stack has left its lock.
+		if err := s.State().unlock(ctx, s.options.Tools.Path("pulumi")); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	e.cli = &cli{PulumiCommand: command, path: s.options.Tools.Path("pulumi"), made: unmade == nil}
 	if file, ok := s.options.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
 		e.cli.terminal = file

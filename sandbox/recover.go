@@ -56,7 +56,10 @@ func (e *engine) pulumi(ctx context.Context, stdin io.Reader, stdout io.Writer, 
 		env = append(env, name+"="+value)
 	}
 	_, said, _, err := e.cli.Run(ctx, workspace.WorkDir(), stdin, []io.Writer{stdout}, nil, env, append(args, "--stack", e.sandbox.options.Stack)...)
-	if err != nil {
+	switch {
+	case err != nil && said == "":
+		return fmt.Errorf("%w; its output is above", err)
+	case err != nil:
 		return fmt.Errorf("%w\n%s", err, said)
 	}
 	return nil

@@ -73,6 +73,15 @@ func (s State) endCLI(ctx context.Context, executable string) error {
 	return nil
 }
 
+// unlock ends the CLIs that hold a lock, and removes the locks.
+func (s State) unlock(ctx context.Context, executable string) error {
+	errs := []error{s.endCLI(ctx, executable)}
+	for _, lock := range s.Locks() {
+		errs = append(errs, os.Remove(lock))
+	}
+	return errors.Join(errs...)
+}
+
 // update is what Pulumi says of an update, a refresh or a destroy. The changes are numbers of resources, by
 // operation.
 type update struct {

@@ -83,6 +83,7 @@ func TestEndCLI(t *testing.T) {
 	require.Len(t, state.Locks(), 2)
 	require.NoError(t, state.endCLI(t.Context(), "/no/pulumi"))
 	assert.Empty(t, ended, "it is no CLI")
-	require.NoError(t, state.endCLI(t.Context(), "sleep"))
+	require.NoError(t, state.unlock(t.Context(), "sleep"))
 	assert.Error(t, <-ended)
+	assert.Empty(t, state.Locks())
 }

@@ -35,6 +35,7 @@ var forms = map[string]form{
 	"label":     {"write a name", validation.IsDNS1123Label},
 	"subdomain": {"write a name", validation.IsDNS1123Subdomain},
 	"time":      {"write a time like 2026-12-01T00:00:00Z", instant},
+	"clock":     {"write a time like 03:00", must(regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`).MatchString, "must be a time of day in UTC, like 03:00")},
 	"quantity":  {"write a quantity like 500m", quantity},
 	"bytes":     {"write a quantity like 10Gi", amountOfBytes},
 	"directory": {"write an absolute path, like /checkpoints", directory},

@@ -41,6 +41,7 @@ func RetryCleanups(ctx context.Context, config *rest.Config, logger *slog.Logger
 	watched := informers.NewSharedInformerFactory(client, 0)
 	definitions := watched.Apiextensions().V1().CustomResourceDefinitions().Lister()
 	watched.Start(ctx.Done())
+	watched.WaitForCacheSync(ctx.Done())
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		list, err := definitions.List(labels.Everything())
 		if err == nil {

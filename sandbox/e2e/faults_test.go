@@ -78,7 +78,7 @@ storage:
 	}
 	x.subtest(t, "destroy killed while Kubernetes deletes a namespace", x.killWithNamespace)
 	if *long {
-		x.measure("destroy")
+		x.measure("large", "destroy")
 		random := rand.New(rand.NewPCG(firstSeed(t), 0))
 		for i := range manyFaults {
 			x.test(t, x.draw(random, faults[i%len(faults)]))

@@ -66,7 +66,7 @@ func (r *training) testInterrupted(t *testing.T) {
 	// Each replica of the others has ended an attempt at most once. They wait for data.
 	maybe, want := []string{"PersiaNoProgress", "PersiaCheckpointOverdue"}, []string{"PersiaJobFailed fails"}
 	if r.engine == config.EngineJobSet {
-		maybe = append(maybe, "PersiaReplicaEndsAttempts") // until the gateway ends with the job
+		maybe = append(maybe, "PersiaReplicaEndsAttempts fails nn-worker-0") // until the gateway ends with the job
 	} else {
 		want = append(want, "PersiaReplicaEndsAttempts fails nn-worker-0")
 	}

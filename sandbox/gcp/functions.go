@@ -1,6 +1,7 @@
 package gcp
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -27,6 +28,9 @@ func (p *Provider) call(function tokens.ModuleMember, args resource.PropertyMap)
 	switch function {
 	case "gcp:organizations/getProject:getProject":
 		project := textOf(args, "projectId")
+		if project == "" {
+			return nil, errors.New("projectId is required: the simulated Google Cloud has no default project")
+		}
 		return resource.NewPropertyMapFromMap(map[string]any{
 			"id": "projects/" + project, "projectId": project, "name": project, "number": google.ProjectNumber,
 		}), nil

@@ -58,6 +58,7 @@ func TestInputsAreTheSchemas(t *testing.T) {
 			`Conflicting configuration arguments. "binary_authorization.0.enabled": conflicts with binary_authorization.0.evaluation_mode`},
 		{"none of one", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": nil}}, `Invalid combination of arguments`},
 		{"a number that is too small", nodePoolType, node(values{"diskSizeGb": 9}), "expected node_config.0.disk_size_gb to be at least (10), got 9"},
+		{"a time of day", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": values{"startTime": "3am"}}}, "invalid value for maintenance_policy.0.daily_maintenance_window.0.start_time"},
 		{"a name of a cluster", clusterType, values{"name": "Persia"}, "invalid value for name (it does not match ^[a-z0-9-]+$)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

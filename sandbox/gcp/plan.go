@@ -112,6 +112,9 @@ func (p *Provider) detailedDiff(planned plan, hasName bool) (plugin.DiffResponse
 	for path, change := range paths {
 		paths[path] = change.ToReplace()
 	}
+	if len(paths) == 0 {
+		return plugin.DiffResult{Changes: plugin.DiffSome, ReplaceKeys: []resource.PropertyKey{"__meta"}, DeleteBeforeReplace: hasName}, nil
+	}
 	// Two resources cannot share the name that the program gives. An entry of a
 	// policy has none.
 	return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths, DeleteBeforeReplace: hasName}, nil

@@ -102,6 +102,9 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 		}
 		reasons = append(reasons, reason)
 	}
+	if req.News["project"].IsNull() && r.fields["project"] != nil && r.kind.api != "storage.bucket" {
+		reasons = append(reasons, "project is required: the simulated Google Cloud has no default project")
+	}
 	resp := plugin.CheckResponse{Properties: withDefaults(r.fields, req.News)}
 	for _, reason := range reasons {
 		resp.Failures = append(resp.Failures, plugin.CheckFailure{Reason: reason})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -32,6 +33,9 @@ const (
 type client struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
+
+	mu    sync.Mutex
+	kinds map[schema.GroupVersionKind]metav1.APIResource
 }
 
 func newClient(config *rest.Config) (*client, error) {
@@ -41,15 +45,20 @@ func newClient(config *rest.Config) (*client, error) {
 		return nil, err
 	}
 	discoveryClient, err := discovery.NewDiscoveryClientForConfig(config)
-	return &client{dynamicClient, discoveryClient}, err
+	return &client{dynamic: dynamicClient, discovery: discoveryClient, kinds: map[schema.GroupVersionKind]metav1.APIResource{}}, err
 }
 
 // errNoKind is the error of a kind that the API server does not have. It counts as deleted, with all of
 // its objects.
 var errNoKind = errors.New("the API server has no such kind")
 
-// kind asks the API server for the resource of a kind.
+// kind finds the resource of a kind. It asks the API server, unless it has found it before.
 func (c *client) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found, ok := c.kinds[gvk]; ok {
+		return found, nil
+	}
 	list, err := c.discovery.ServerResourcesForGroupVersion(gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return metav1.APIResource{}, fmt.Errorf("%s: %w", gvk, errNoKind)
@@ -58,9 +67,12 @@ func (c *client) kind(gvk schema.GroupVersionKind) (metav1.APIResource, error) {
 		return metav1.APIResource{}, fmt.Errorf("listing what the API server offers in %s: %w", gvk.GroupVersion(), err)
 	}
 	for _, found := range list.APIResources {
-		if found.Kind == gvk.Kind && !strings.Contains(found.Name, "/") { // not a subresource
-			return found, nil
+		if !strings.Contains(found.Name, "/") { // a subresource
+			c.kinds[gvk.GroupVersion().WithKind(found.Kind)] = found
 		}
+	}
+	if found, ok := c.kinds[gvk]; ok {
+		return found, nil
 	}
 	return metav1.APIResource{}, fmt.Errorf("%s: %w", gvk, errNoKind)
 }

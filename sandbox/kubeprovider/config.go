@@ -28,9 +28,12 @@ type config struct {
 // clusterIdentifier is the text by which Pulumi tells clusters apart.
 const clusterIdentifier = "clusterIdentifier"
 
+// enablePatchForce has updates take fields from other writers.
+const enablePatchForce = "enablePatchForce"
+
 // knownConfig are the settings that the sandbox's provider has. To ignore another one of the official
 // provider might change what happens. The program always names the cluster and forces its updates.
-var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, "enablePatchForce", "upsertExistingObjects", "version", "pluginDownloadURL"}
+var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, enablePatchForce, "upsertExistingObjects", "version", "pluginDownloadURL"}
 
 // The engine passes every value of a provider's configuration as a string, or as a secret one.
 func readConfig(inputs resource.PropertyMap) config {
@@ -93,6 +96,11 @@ func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest)
 	for key := range req.News {
 		if !slices.Contains(knownConfig, key) && !strings.HasPrefix(string(key), "__") {
 			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("the sandbox's Kubernetes provider has no option %s", key)})
+		}
+	}
+	for _, key := range []resource.PropertyKey{clusterIdentifier, enablePatchForce} {
+		if req.News[key].IsNull() {
+			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("%s is required: the sandbox's Kubernetes provider works only with it", key)})
 		}
 	}
 	if req.News["kubeconfig"].IsComputed() {

@@ -65,10 +65,12 @@ func TestCheckConfig(t *testing.T) {
 		"a context that is not there":  {resource.PropertyMap{"context": text("other")}, "other"},
 		"a server elsewhere":           {resource.PropertyMap{"kubeconfig": kubeconfigFor("https://203.0.113.7")}, "outside this machine"},
 		"none":                         {resource.PropertyMap{"kubeconfig": null}, "kubeconfig is required"},
+		"no identifier":                {resource.PropertyMap{clusterIdentifier: null}, "clusterIdentifier is required"},
+		"updates without force":        {resource.PropertyMap{enablePatchForce: null}, "enablePatchForce is required"},
 		"an option that is not served": {resource.PropertyMap{"renderYamlToDirectory": text("out")}, "renderYamlToDirectory"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inputs := resource.PropertyMap{"kubeconfig": kubeconfig, clusterIdentifier: text("a"), "enablePatchForce": text("true")}
+			inputs := resource.PropertyMap{"kubeconfig": kubeconfig, clusterIdentifier: text("a"), enablePatchForce: text("true")}
 			maps.Copy(inputs, test.inputs)
 			resp, err := New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: inputs})
 			require.NoError(t, err)
