@@ -142,8 +142,8 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	return e, nil
 }
 
-// cli is the Pulumi CLI. It leaves out what the Automation API does around an update, each of which takes a
-// second: it selects the stack, which every command names, and reads the outputs and the history.
+// cli runs the Pulumi CLI, but skips three commands that the Automation API runs around an update and that take a
+// second each: it selects the stack, which every command names, and reads the outputs and the history.
 type cli struct {
 	auto.PulumiCommand
 	path string

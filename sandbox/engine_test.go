@@ -20,7 +20,7 @@ func (unseen) Run(_ context.Context, _ string, _ io.Reader, _, _ []io.Writer, _ 
 	return "read: " + strings.Join(args, " "), "", 0, nil
 }
 
-// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended. What nobody asks for is not read.
+// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended. The command skips outputs and history unless a caller asks for them.
 func TestUpOnATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "pulumi")

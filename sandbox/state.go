@@ -82,7 +82,7 @@ func (s State) unlock(ctx context.Context, executable string) error {
 	return errors.Join(errs...)
 }
 
-// update is what Pulumi says of an update, a refresh or a destroy. The changes are numbers of resources, by
+// update is an entry of Pulumi's history: an update, a refresh or a destroy. ResourceChanges counts resources by
 // operation.
 type update struct {
 	Kind            apitype.UpdateKind

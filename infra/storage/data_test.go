@@ -87,7 +87,7 @@ func TestNoEditDeletes(t *testing.T) {
 			unseen := last(left(programtest.ThisStack), deletable)
 			unseen["denied"] = nil
 			_, err := programtest.Deploy(t, without, unseen)
-			require.ErrorContains(t, err, "look for ", "storage that nobody may look at is not gone")
+			require.ErrorContains(t, err, "look for ", "storage is not gone because Google denies the look-up")
 			kept := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{})), last(left(programtest.ThisStack), deletable)).One(t, test.typeToken, test.name)
 			assert.True(t, kept.RegisterRPC.GetRetainOnDelete(), "from now on it may be removed")
 			assert.Equal(t, owned, testkit.At(t, kept, "labels"))

@@ -10,7 +10,7 @@ import (
 )
 
 // Cloud answers the program as Google Cloud and the API server would. It has the resources of Google Cloud by identifier.
-// If it has "denied", nobody may look at them.
+// With the key "denied", it refuses each look-up.
 type Cloud map[string]map[string]any
 
 // Call answers the program's function calls as Google Cloud's provider does.

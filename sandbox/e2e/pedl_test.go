@@ -88,7 +88,7 @@ pedl:
 				s.awaitAgents()
 				changes, outputs := s.outputs()
 				assert.Empty(s.t, changes)
-				s.assertNoCredential(outputs) // the state has those of the ups before, too
+				s.assertNoCredential(outputs) // the state also has the outputs of earlier updates
 			}},
 	})
 	s.destroy()

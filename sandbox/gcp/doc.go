@@ -17,8 +17,9 @@
 //     google_artifact_registry_repository_iam_member and google_project_service_identity were read
 //     from the provider's source, the rest from the provider. Of the functions that suppress differences, a
 //     plan here has the one for links alone, since no answer to the program needs the others.
-//   - restriction, there, is what the provider refuses before it asks Google: values that are none of
-//     a few, names of a wrong form, and fields that exclude each other. It says nothing of addresses and times.
+//   - the field restriction describes what the provider refuses before it asks Google: unknown values of an
+//     enumeration, malformed names and times of day, and fields that exclude each other. Addresses, and the
+//     times of exclusions, are checked by package google.
 //
 // It simulates what the program uses and refuses everything else by name, so that a stack
 // never comes up here with a resource that is not simulated.

@@ -12,7 +12,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestAlerts runs Prometheus' own tests of the alerts, and those of python_test/alerts.py.
+// TestAlerts runs promtool on alerts.test.yaml, and on the histories that python_test/alerts.py generates.
 func TestAlerts(t *testing.T) {
 	testkit.Processes(t)
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 )
 
 // TestEndOfEachEngine: whichever engine runs a job, the command status sees its end by the completion,
-// and waits for no other Kubernetes Job with the job's label. It finds what the plan has predicted there, too.
+// and waits for no other Kubernetes Job with the job's label. It also reads the plan's prediction from that Job.
 func TestEndOfEachEngine(t *testing.T) {
 	jobSet, predicts := programtest.ReadStack(t, "Pulumi.prod.yaml"), programtest.ReadStack(t, "Pulumi.prod.yaml")
 	programtest.Edit(t, jobSet, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["engine"] = "jobset" })
