@@ -24,7 +24,7 @@ type Plan struct {
 	NoRegion bool
 	// LastHourlyCost is the cost after the last update, or nil if it is unknown.
 	LastHourlyCost *float64
-	// Trainings are the jobs whose interruptions the stack file describes.
+	// Trainings are the running jobs, as the stack file expects them and as they were measured.
 	Trainings []Training
 }
 

@@ -140,6 +140,9 @@ func dollars(price float64) string { return fmt.Sprintf("%.2f", price) }
 func (p Plan) writeTrainings(text *strings.Builder) {
 	table := newTable("CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
 	for _, training := range p.Trainings {
+		if !training.Known() {
+			continue
+		}
 		cost := "unknown"
 		if useful := training.UsefulHourCost(); useful != nil {
 			cost = dollars(*useful) + " " + gcp.PriceCurrency

@@ -1,6 +1,10 @@
 package capacity
 
-import "math"
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
 
 // Training is a job that failures interrupt. All times are in hours.
 type Training struct {
@@ -12,6 +16,34 @@ type Training struct {
 	BetweenFailures float64
 	// HourlyCost is the cost of the node pools that the job uses, or nil if it is unknown.
 	HourlyCost *float64
+}
+
+// Known reports whether the times are known that the best interval depends on.
+func (t Training) Known() bool { return t.Checkpoint > 0 && t.BetweenFailures > 0 }
+
+// Measured returns the training as the record of its run tells it, where the ledger
+// (workload/persia/ledger.py) has measured it. In a queue, no node fails.
+func (t Training) Measured(record string) (Training, error) {
+	var measured struct{ Ledger, Causes map[string]float64 }
+	if err := json.Unmarshal([]byte(record), &measured); err != nil {
+		return Training{}, fmt.Errorf("record of the job %s: %w", t.Job, err)
+	}
+	ledger, failures, hours := measured.Ledger, 0.0, 0.0
+	for _, count := range measured.Causes {
+		failures += count
+	}
+	for _, activity := range []string{"starting", "startup", "training", "risk", "training again", "saving"} {
+		hours += ledger[activity] / 3600
+	}
+	t.Job += fmt.Sprintf(", measured in %.1f h", hours)
+	if saved := ledger["checkpoints"]; saved > 0 && ledger["saving"] > 0 {
+		t.Checkpoint = ledger["saving"] / saved / 3600
+	}
+	if failures > 0 {
+		t.BetweenFailures = hours / failures
+		t.Restart = ledger["starting"] / failures / 3600
+	}
+	return t, nil
 }
 
 // BestInterval returns the time of training between two checkpoints with which the job makes

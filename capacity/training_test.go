@@ -68,3 +68,32 @@ func TestTrainingOfUnknownCost(t *testing.T) {
 	assert.Nil(t, Training{Checkpoint: 0.1, BetweenFailures: 10}.UsefulHourCost())
 	assert.Equal(t, 1.0, Training{Checkpoint: 5, BetweenFailures: 1}.BestInterval(), "a checkpoint that takes longer than nodes live")
 }
+
+// TestMeasured: what a job has measured takes the place of what people expect. What it has not met yet does not.
+func TestMeasured(t *testing.T) {
+	guess := Training{Job: "train", Checkpoint: 0.1, Restart: 0.2, BetweenFailures: 375}
+	for name, c := range map[string]struct {
+		record string
+		want   Training
+	}{
+		"new":        {`{"ledger": {}, "causes": {}}`, Training{"train, measured in 0.0 h", 0.1, 0.2, 375, nil}},
+		"old":        {`{"attempt": 3}`, Training{"train, measured in 0.0 h", 0.1, 0.2, 375, nil}},
+		"no failure": {`{"ledger": {"training": 7100, "saving": 100, "checkpoints": 5}}`, Training{"train, measured in 2.0 h", 20.0 / 3600, 0.2, 375, nil}},
+		"instant":    {`{"ledger": {"training": 7200, "saving": 0, "checkpoints": 5}}`, Training{"train, measured in 2.0 h", 0.1, 0.2, 375, nil}},
+		"two attempts": {`{"ledger": {"waiting": 90000, "starting": 360, "startup": 40, "training": 6000, "risk": 200, "training again": 400, "saving": 200, "checkpoints": 10}, "causes": {"lost replica": 1, "no progress": 1}}`,
+			Training{"train, measured in 2.0 h", 20.0 / 3600, 0.05, 1, nil}},
+	} {
+		measured, err := guess.Measured(c.record)
+		require.NoError(t, err, name)
+		assert.InDelta(t, c.want.Checkpoint, measured.Checkpoint, 1e-9, name)
+		assert.InDelta(t, c.want.Restart, measured.Restart, 1e-9, name)
+		assert.InDelta(t, c.want.BetweenFailures, measured.BetweenFailures, 1e-9, name)
+		assert.Equal(t, c.want.Job, measured.Job, name)
+		assert.True(t, measured.Known(), name)
+	}
+	_, err := guess.Measured("half a rec")
+	assert.ErrorContains(t, err, "record of the job train")
+	unknown, err := Training{}.Measured("{}")
+	require.NoError(t, err)
+	assert.False(t, unknown.Known())
+}

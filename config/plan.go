@@ -88,12 +88,12 @@ func (s *Stack) region() string {
 	return parts[2]
 }
 
-// trainings returns the running jobs with the time of a checkpoint and nodes that fail.
+// trainings returns the running jobs, with what the stack file expects of them, as far as it does.
 func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
 	var trainings []capacity.Training
 	for i := range s.Jobs {
 		job := &s.Jobs[i]
-		if job.Suspend || job.CheckpointSeconds == 0 {
+		if job.Suspend {
 			continue
 		}
 		failures, cost, known := 0.0, 0.0, true
@@ -109,14 +109,13 @@ func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
 				cost += *pool.HourlyCost
 			}
 		}
-		if failures == 0 {
-			continue
-		}
 		training := capacity.Training{
-			Job:             job.Name,
-			Checkpoint:      float64(job.CheckpointSeconds) / 3600,
-			Restart:         float64(job.RestartSeconds) / 3600,
-			BetweenFailures: 1 / failures,
+			Job:        job.Name,
+			Checkpoint: float64(job.CheckpointSeconds) / 3600,
+			Restart:    float64(job.RestartSeconds) / 3600,
+		}
+		if failures > 0 {
+			training.BetweenFailures = 1 / failures
 		}
 		if known {
 			training.HourlyCost = &cost

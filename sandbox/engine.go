@@ -113,6 +113,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		cancel()
 		return nil, err
 	}
+	cloud.Buckets = s.real.Buckets
 	providers, err := s.serveProviders(serving, cloud)
 	if err != nil {
 		cancel()

@@ -32,7 +32,7 @@ func Deploy(ctx *pulumi.Context) error {
 func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	d := &deployment{ctx: ctx}
 	read := func() error { return d.read(files) }
-	for _, step := range []func() error{read, d.check, d.lookUp, d.register, d.report} {
+	for _, step := range []func() error{read, d.measure, d.check, d.lookUp, d.register, d.report} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -48,6 +48,8 @@ type deployment struct {
 	before before.State
 	ran    effects.Stack
 	plan   capacity.Plan
+	// google is the provider of Google Cloud. It is nil on an existing cluster.
+	google pulumi.ProviderResource
 	// replaced is the cluster that gives way to another one, or nil.
 	replaced *gke.Replacement
 
@@ -126,12 +128,8 @@ func (d *deployment) warn(texts ...string) error {
 }
 
 // lookUp finds the storage that exists.
-func (d *deployment) lookUp() error {
-	google, err := newGoogle(d.ctx, d.cfg.Project)
-	if err != nil {
-		return err
-	}
-	d.data, err = findStorage(d.ctx, d.cfg, d.before, google)
+func (d *deployment) lookUp() (err error) {
+	d.data, err = findStorage(d.ctx, d.cfg, d.before, d.google)
 	return err
 }
 

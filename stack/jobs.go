@@ -7,6 +7,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/capacity"
 	"persia/config"
 	"persia/infra/before"
 	"persia/infra/gke"
@@ -46,12 +47,39 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 		args := jobArgs(d.cfg, job, broker.Broker, slices.Concat(needs, d.grantBuckets(&job)))
 		args.Stack, args.ServiceAccount = before.Of(d.ctx).String(), before.Of(d.ctx).ServiceAccount(job.Name)
 		for _, training := range d.plan.Trainings {
-			if training.Job == job.Name {
+			if training.Job == job.Name && training.Known() {
 				args.Predicted = fmt.Sprintf("%.0f%%", training.UsefulShare(training.BestInterval())*100)
 			}
 		}
 		persia.NewJob(d.in, job.Name, args)
 	}
+}
+
+// measure adds to the plan what the records of jobs in buckets tell. The plan does without a record
+// that nobody has written yet, or that the program may not read.
+func (d *deployment) measure() (err error) {
+	if d.google, err = newGoogle(d.ctx, d.cfg.Project); err != nil || d.google == nil {
+		return err
+	}
+	var trainings []capacity.Training
+	for _, training := range d.plan.Trainings {
+		trainings = append(trainings, training)
+		bucket, object := d.ran.Record(training.Job)
+		if bucket == "" {
+			continue
+		}
+		record, err := storage.Content(d.ctx, bucket, object, d.google)
+		if err == nil {
+			training, err = training.Measured(record)
+		}
+		if err == nil {
+			trainings = append(trainings, training)
+		} else if err = d.ctx.Log.Debug(err.Error(), nil); err != nil {
+			return err
+		}
+	}
+	d.plan.Trainings = trainings
+	return nil
 }
 
 func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulumi.CustomResource) persia.JobArgs {

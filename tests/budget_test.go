@@ -35,9 +35,9 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for what, limit := range map[string]int{
-		"lines of the program": 21450,
+		"lines of the program": 21460,
 		"lines of the sandbox": 13700,
-		"lines of tests":       25600,
+		"lines of tests":       25660,
 		"words of Markdown":    28000,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)

@@ -125,3 +125,15 @@ func findBucket(ctx *pulumi.Context, cloud Cloud, s *config.GCSFuse) (present, e
 	}
 	return present{}, nil
 }
+
+// Content returns the content of an object.
+func Content(ctx *pulumi.Context, bucket, object string, provider pulumi.ProviderResource) (string, error) {
+	found, err := gcs.GetBucketObjectContent(ctx, &gcs.GetBucketObjectContentArgs{Bucket: bucket, Name: object}, pulumi.Provider(provider))
+	if err != nil {
+		return "", fmt.Errorf("read gs://%s/%s: %w", bucket, object, err)
+	}
+	if found.Content == nil {
+		return "", fmt.Errorf("read gs://%s/%s: no content", bucket, object)
+	}
+	return *found.Content, nil
+}

@@ -3,7 +3,9 @@ package gcp
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -39,6 +41,8 @@ func (p *Provider) call(function tokens.ModuleMember, args resource.PropertyMap)
 		return resource.NewPropertyMapFromMap(map[string]any{"emailAddress": email, "member": "serviceAccount:" + email}), nil
 	case "gcp:storage/getBuckets:getBuckets":
 		return p.getBuckets(args)
+	case "gcp:storage/getBucketObjectContent:getBucketObjectContent":
+		return p.getObject(textOf(args, "bucket"), textOf(args, "name"))
 	}
 	for _, r := range p.types {
 		if r.function == function {
@@ -58,6 +62,27 @@ func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, 
 		}
 	}
 	return resource.NewPropertyMapFromMap(map[string]any{"buckets": found}), err
+}
+
+// getObject reads an object from the server of the buckets. Without a server, no bucket has objects.
+func (p *Provider) getObject(bucket, name string) (resource.PropertyMap, error) {
+	status, content := http.StatusNotFound, []byte(nil)
+	if p.Buckets != "" {
+		resp, err := http.Get("http://" + p.Buckets + "/" + bucket + "/" + name)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		if status = resp.StatusCode; status == http.StatusOK {
+			if content, err = io.ReadAll(resp.Body); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if status != http.StatusOK {
+		return nil, fmt.Errorf("error downloading storage bucket object: googleapi: got HTTP response code %d", status)
+	}
+	return resource.NewPropertyMapFromMap(map[string]any{"bucket": bucket, "name": name, "content": string(content)}), nil
 }
 
 // lookup answers with a resource, or with the error of Google Cloud's provider. A block that occurs at

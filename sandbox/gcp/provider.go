@@ -22,6 +22,9 @@ import (
 // Provider is the simulated Google Cloud.
 type Provider struct {
 	provider.Base
+	// Buckets is the address of a server of buckets, or "".
+	Buckets string
+
 	api   *api
 	shim  shim.Provider
 	types map[tokens.Type]*resourceType

@@ -217,6 +217,16 @@ func (s Stack) stored(job Job, variable string) storedFolder {
 	return at
 }
 
+// Record returns the bucket and the object with the record of a job's run. Both are "" if it is elsewhere.
+func (s Stack) Record(job string) (bucket, object string) {
+	at := s.stored(s.Jobs[job], "PERSIA_STATE_DIR")
+	bucket, ok := strings.CutPrefix(at.storage, "gs://")
+	if !ok {
+		return "", ""
+	}
+	return bucket, path.Join(at.folder, "coordinator.json")
+}
+
 // mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
 func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
 	below := cmp.Or(mount.SubPathExpr, mount.SubPath)

@@ -241,3 +241,31 @@ func TestData(t *testing.T) {
 	}
 	assert.Empty(t, Text(nil))
 }
+
+// TestRecord finds the record of a run in a bucket, or in a folder of one.
+func TestRecord(t *testing.T) {
+	const objects = `
+- metadata: {name: a}
+  kind: kubernetes:core/v1:PersistentVolume
+  spec: {claimRef: {name: a}, SOURCE}
+- metadata: {name: criteo-nn-worker, namespace: persia}
+  kind: kubernetes:apps/v1:StatefulSet
+  spec:
+    template:
+      metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
+      spec:
+        containers: [{name: nn-worker, env: [{name: PERSIA_STATE_DIR, value: /data/.persia/criteo/1}], volumeMounts: [{name: data, mountPath: /data}]}]
+        volumes: [{name: data, persistentVolumeClaim: {claimName: a}}]
+`
+	const bucket = "csi: {driver: gcsfuse.csi.storage.gke.io, volumeHandle: models}"
+	for source, want := range map[string][2]string{
+		bucket: {"models", ".persia/criteo/1/coordinator.json"},
+		bucket + ", mountOptions: [implicit-dirs, only-dir=clicks/]": {"models", "clicks/.persia/criteo/1/coordinator.json"},
+		"nfs: {server: 10.9.0.2, path: /data}":                       {},
+	} {
+		of, object := stateOf(t, strings.Replace(objects, "SOURCE", source, 1)).Record("criteo")
+		assert.Equal(t, want, [2]string{of, object}, source)
+	}
+	of, _ := New().Record("criteo")
+	assert.Empty(t, of, "a new stack")
+}

@@ -137,7 +137,7 @@ class Ledger:
         rest = ", ".join(f"{activity} {duration(seconds[activity])}" for activity in ACTIVITIES if activity != TRAINING)
         text = f"useful {100 * seconds[TRAINING] / max(total, 1):.0f} % of {total / 3600:.1f} h: {rest}; {failures} failures"
         if failures:
-            text += f", one every {total / failures / 3600:.1f} h (hoursBetweenFailures is this times the machines)"
+            text += f", one every {(total - seconds[WAITING]) / failures / 3600:.1f} h (hoursBetweenFailures is this times the machines)"
         if self.values["checkpoints"]:
             text += f"; checkpointSeconds: {seconds[SAVING] / self.values['checkpoints']:.0f}"
         return text
