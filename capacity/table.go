@@ -140,16 +140,20 @@ func dollars(price float64) string { return fmt.Sprintf("%.2f", price) }
 func (p Plan) writeTrainings(text *strings.Builder) {
 	table := newTable("CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
 	for _, training := range p.Trainings {
-		if !training.Known() {
+		if !training.Known() && training.Measured == nil {
 			continue
 		}
-		cost := "unknown"
+		fails, interval, cost := "unknown", "unknown", "unknown"
+		if training.BetweenFailures > 0 {
+			fails = fmt.Sprintf("%.1f h", training.BetweenFailures)
+		}
+		if training.Known() {
+			interval = fmt.Sprintf("%.0f min", training.BestInterval()*60)
+		}
 		if useful := training.UsefulHourCost(); useful != nil {
 			cost = dollars(*useful) + " " + gcp.PriceCurrency
 		}
-		table.row(training.Job, fmt.Sprintf("%.1f h", training.BetweenFailures),
-			fmt.Sprintf("%.0f min", training.BestInterval()*60),
-			fmt.Sprintf("%.0f%%", training.UsefulShare(training.BestInterval())*100), cost)
+		table.row(training.Job, fails, interval, fmt.Sprintf("%.0f%%", training.Useful()*100), cost)
 	}
 	table.writeTo(text)
 }

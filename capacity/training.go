@@ -16,32 +16,41 @@ type Training struct {
 	BetweenFailures float64
 	// HourlyCost is the cost of the node pools that the job uses, or nil if it is unknown.
 	HourlyCost *float64
+	// Measured is the share of hours that were useful, or nil for a plan.
+	Measured *float64
 }
 
 // Known reports whether the times are known that the best interval depends on.
 func (t Training) Known() bool { return t.Checkpoint > 0 && t.BetweenFailures > 0 }
 
-// Measured returns the training as the record of its run tells it, where the ledger
-// (workload/persia/ledger.py) has measured it. In a queue, no node fails.
-func (t Training) Measured(record string) (Training, error) {
-	var measured struct{ Ledger, Causes map[string]float64 }
-	if err := json.Unmarshal([]byte(record), &measured); err != nil {
-		return Training{}, fmt.Errorf("record of the job %s: %w", t.Job, err)
+// Measure returns what the coordinator of a job has measured (workload/persia/ledger.py), from the record of
+// its run. The plan stays for what has not happened yet. In a queue, no node fails.
+func (t Training) Measure(record, job string) (Training, error) {
+	var measured struct {
+		Job            string
+		Ledger, Causes map[string]float64
 	}
-	ledger, failures, hours := measured.Ledger, 0.0, 0.0
+	if err := json.Unmarshal([]byte(record), &measured); err != nil {
+		return Training{}, fmt.Errorf("record of the job %s: %w", job, err)
+	}
+	ledger, failures := measured.Ledger, 0.0
 	for _, count := range measured.Causes {
 		failures += count
 	}
-	for _, activity := range []string{"starting", "startup", "training", "risk", "training again", "saving"} {
-		hours += ledger[activity] / 3600
+	useful := ledger["training"] + ledger["risk"]
+	work := useful + ledger["starting"] + ledger["startup"] + ledger["training again"] + ledger["saving"]
+	all := work + ledger["waiting"]
+	if measured.Job != "" && measured.Job != job || work == 0 {
+		return Training{}, fmt.Errorf("record of the job %s: the job %q has measured %.0f s", job, measured.Job, work)
 	}
-	t.Job += fmt.Sprintf(", measured in %.1f h", hours)
+	t.Job += fmt.Sprintf(", measured in %.1f h", all/3600)
+	useful /= all
+	t.Measured = &useful
 	if saved := ledger["checkpoints"]; saved > 0 && ledger["saving"] > 0 {
 		t.Checkpoint = ledger["saving"] / saved / 3600
 	}
 	if failures > 0 {
-		t.BetweenFailures = hours / failures
-		t.Restart = ledger["starting"] / failures / 3600
+		t.BetweenFailures = work / failures / 3600
 	}
 	return t, nil
 }
@@ -64,12 +73,21 @@ func (t Training) UsefulShare(interval float64) float64 {
 	return interval / (m * math.Exp(t.Restart/m) * math.Expm1((interval+t.Checkpoint)/m))
 }
 
-// UsefulHourCost returns the cost of an hour of training with the best interval, or nil if the
-// cost of the nodes is unknown.
+// Useful returns the share of useful hours: as measured, or as planned with the best interval.
+func (t Training) Useful() float64 {
+	if t.Measured != nil {
+		return *t.Measured
+	}
+	return t.UsefulShare(t.BestInterval())
+}
+
+// UsefulHourCost returns the cost of an hour of training, or nil if the cost of the nodes is unknown or
+// almost no hour is useful.
 func (t Training) UsefulHourCost() *float64 {
-	if t.HourlyCost == nil {
+	useful := t.Useful()
+	if t.HourlyCost == nil || useful < 0.005 {
 		return nil
 	}
-	cost := *t.HourlyCost / t.UsefulShare(t.BestInterval())
+	cost := *t.HourlyCost / useful
 	return &cost
 }

@@ -32,7 +32,7 @@ func Deploy(ctx *pulumi.Context) error {
 func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	d := &deployment{ctx: ctx}
 	read := func() error { return d.read(files) }
-	for _, step := range []func() error{read, d.measure, d.check, d.lookUp, d.register, d.report} {
+	for _, step := range []func() error{read, d.check, d.lookUp, d.register, d.report} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -87,8 +87,17 @@ func (d *deployment) read(files fs.FS) (err error) {
 	return nil
 }
 
-// check says what the stack needs, and refuses what an update could not finish.
-func (d *deployment) check() error {
+// check says what the stack needs, and refuses what an update could not finish, before it registers anything.
+func (d *deployment) check() (err error) {
+	refused := d.refuse()
+	if refused == nil {
+		if d.google, err = newGoogle(d.ctx, d.cfg.Project); err != nil {
+			return err
+		}
+		if err := d.measure(); err != nil {
+			return err
+		}
+	}
 	if err := d.ctx.Log.Info("What the stack needs:\n\n"+d.plan.String(), nil); err != nil {
 		return err
 	}
@@ -96,16 +105,16 @@ func (d *deployment) check() error {
 	if len(d.before.Outputs) == 0 { // no update has succeeded
 		warnings = slices.Concat(warnings, d.cfg.FirstWarnings())
 	}
-	if err := d.warn(warnings...); err != nil {
-		return err
-	}
+	warnings = append(warnings, gke.ReplaceWarning(d.replaced, d.cfg.Cluster))
+	return cmp.Or(d.warn(warnings...), refused)
+}
+
+// refuse refuses what an update could not finish.
+func (d *deployment) refuse() error {
 	if err := checkExisting(d.ctx, d.cfg); err != nil {
 		return err
 	}
 	if err := gke.CheckRanges(d.cfg.Project, d.cfg.Cluster, d.before.Resources); err != nil {
-		return err
-	}
-	if err := d.warn(gke.ReplaceWarning(d.replaced, d.cfg.Cluster)); err != nil {
 		return err
 	}
 	if d.replaced != nil {

@@ -48,7 +48,7 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 		args.Stack, args.ServiceAccount = before.Of(d.ctx).String(), before.Of(d.ctx).ServiceAccount(job.Name)
 		for _, training := range d.plan.Trainings {
 			if training.Job == job.Name && training.Known() {
-				args.Predicted = fmt.Sprintf("%.0f%%", training.UsefulShare(training.BestInterval())*100)
+				args.Predicted = fmt.Sprintf("%.0f%%", training.Useful()*100)
 			}
 		}
 		persia.NewJob(d.in, job.Name, args)
@@ -57,20 +57,17 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 
 // measure adds to the plan what the records of jobs in buckets tell. The plan does without a record
 // that nobody has written yet, or that the program may not read.
-func (d *deployment) measure() (err error) {
-	if d.google, err = newGoogle(d.ctx, d.cfg.Project); err != nil || d.google == nil {
-		return err
-	}
+func (d *deployment) measure() error {
 	var trainings []capacity.Training
 	for _, training := range d.plan.Trainings {
 		trainings = append(trainings, training)
 		bucket, object := d.ran.Record(training.Job)
-		if bucket == "" {
+		if bucket == "" || d.google == nil {
 			continue
 		}
 		record, err := storage.Content(d.ctx, bucket, object, d.google)
 		if err == nil {
-			training, err = training.Measured(record)
+			training, err = training.Measure(record, before.Of(d.ctx).String()+"/"+training.Job)
 		}
 		if err == nil {
 			trainings = append(trainings, training)
