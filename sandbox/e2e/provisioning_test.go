@@ -11,8 +11,10 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
 
 	"persia/cmd/persia/status"
 	"persia/sandbox/gcp/autoscaler"
@@ -39,22 +41,28 @@ jobs:
     embeddingParameterServer: {nodePool: servers, replicas: 2, resources: {limits: {cpu: "5", memory: 8Gi}}}`)
 	const replicas = 6
 	s.up()
-	s.hasStock(autoscaler.Stock{Fails: "no such machines"})
+	s.hasStock(autoscaler.Stock{Machines: new(0)})
 	s.up(`jobs: [{name: train, suspend: false}]`)
 	assert.Empty(t, s.up(), "second up")
 	s.asksAgainSoon()
 	for _, answer := range []struct {
 		says  string
+		fails string // of which the cloud says it
 		stock autoscaler.Stock
 		nodes int
 	}{
-		{"nodes: GKE has given up, and is asked again: no such machines", autoscaler.Stock{Fails: "no such machines"}, 0},
-		{"nodes: GKE waits until it has all nodes at once: Provisioning Request was accepted.", autoscaler.Stock{Machines: new(1)}, 0},
-		{"nodes: the nn-workers have not used the nodes in time, and GKE is asked again: Capacity booking has expired.", autoscaler.Stock{Broken: true}, 2},
+		{"nodes: GKE has given up, and is asked again: no such machines", "no such machines", autoscaler.Stock{Machines: new(0)}, 0},
+		{"nodes: GKE waits until it has all nodes at once: Provisioning Request was accepted.", "", autoscaler.Stock{Machines: new(1)}, 0},
+		{"nodes: the nn-workers have not used the nodes in time, and GKE is asked again: Capacity booking has expired.", "", autoscaler.Stock{Broken: true}, 2},
 	} {
 		s.subtest(t, answer.says, func() {
 			s.hasStock(answer.stock)
-			s.await(func() bool { return strings.Contains(s.waits(), answer.says) }, "the status says it")
+			s.await(func() bool {
+				if answer.fails != "" {
+					s.failRequests(answer.fails)
+				}
+				return strings.Contains(s.waits(), answer.says)
+			}, "the status says it")
 			assert.Len(s.t, s.nodesOf("gpu"), answer.nodes)
 			assert.Equal(s.t, replicas-2, s.running("train"), "servers and dataloaders hold their nodes")
 		})
@@ -90,6 +98,21 @@ func (c cluster) hasStock(stock autoscaler.Stock) {
 	if _, err := configMaps.Update(c.t.Context(), configMap, metav1.UpdateOptions{}); err != nil {
 		_, err = configMaps.Create(c.t.Context(), configMap, metav1.CreateOptions{})
 		require.NoError(c.t, err)
+	}
+}
+
+// failRequests has GKE give the requests up.
+func (c cluster) failRequests(message string) {
+	c.t.Helper()
+	config, err := c.s.Cluster().RESTConfig()
+	require.NoError(c.t, err)
+	client, err := requestsv1.NewForConfig(config)
+	require.NoError(c.t, err)
+	requests, err := client.ProvisioningRequests("persia").List(c.t.Context(), metav1.ListOptions{})
+	require.NoError(c.t, err)
+	for _, request := range requests.Items {
+		meta.SetStatusCondition(&request.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
+		_, _ = client.ProvisioningRequests("persia").UpdateStatus(c.t.Context(), &request, metav1.UpdateOptions{}) // unless it has changed, or gone
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/dynamic"
+	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/gcp/gke"
@@ -33,7 +33,7 @@ func Run(ctx context.Context, engine gke.Engine, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
-	requests, err := dynamic.NewForConfig(engine.Config)
+	requests, err := requestsv1.NewForConfig(engine.Config)
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
@@ -55,7 +55,7 @@ func Run(ctx context.Context, engine gke.Engine, logger *slog.Logger) error {
 type autoscaler struct {
 	engine   gke.Engine
 	client   kubernetes.Interface
-	requests dynamic.Interface
+	requests requestsv1.AutoscalingV1Interface
 	logger   *slog.Logger
 	// empty is since when nodes have been empty.
 	empty map[types.UID]time.Time

@@ -2,7 +2,6 @@ package autoscaler
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,10 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/autoscaling.x-k8s.io/v1"
 
 	"persia/gcp"
 	"persia/sandbox/gcp/gke"
@@ -25,75 +22,41 @@ import (
 // booking is how long the nodes of a request wait for its pods. GKE gives them ten minutes.
 const booking = 10 * time.Second
 
-// The answers of GKE's class: conditions of autoscaling.x-k8s.io/v1.
-const (
-	accepted       = "Accepted"
-	provisioned    = "Provisioned"
-	failed         = "Failed"
-	bookingExpired = "BookingExpired"
-)
-
 // detailNodes lists, in the details of a provisioned request, the nodes that came for it.
 const detailNodes = "Nodes"
 
-var requestKind = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}
-
-// request is a ProvisioningRequest: the fields of autoscaling.x-k8s.io/v1 that GKE's class uses.
+// request is a ProvisioningRequest of GKE's class.
 type request struct {
-	metav1.ObjectMeta `json:"metadata"`
-	Spec              struct {
-		ProvisioningClassName string   `json:"provisioningClassName"`
-		PodSets               []podSet `json:"podSets"`
-	} `json:"spec"`
-	Status struct {
-		Conditions               []metav1.Condition `json:"conditions,omitempty"`
-		ProvisioningClassDetails map[string]string  `json:"provisioningClassDetails,omitempty"`
-	} `json:"status,omitzero"`
+	*requestsv1.ProvisioningRequest
 }
 
-type podSet struct {
-	Count          int `json:"count"`
-	PodTemplateRef struct {
-		Name string `json:"name"`
-	} `json:"podTemplateRef"`
-}
-
-func (r *request) is(condition string) bool {
+func (r request) is(condition string) bool {
 	return meta.IsStatusConditionTrue(r.Status.Conditions, condition)
 }
 
-// since returns when a condition got its value.
-func (r *request) since(condition string) time.Time {
-	return meta.FindStatusCondition(r.Status.Conditions, condition).LastTransitionTime.Time
+func (r request) nodes() []string {
+	return strings.Split(string(r.Status.ProvisioningClassDetails[detailNodes]), ",")
 }
 
-func (r *request) nodes() []string {
-	return strings.Split(r.Status.ProvisioningClassDetails[detailNodes], ",")
-}
-
-func (r *request) set(condition string, status metav1.ConditionStatus, reason, message string) {
+func (r request) set(condition string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&r.Status.Conditions, metav1.Condition{
 		Type: condition, Status: status, Reason: reason, Message: message, ObservedGeneration: r.Generation,
 	})
 }
 
 // listRequests returns the requests of GKE's class, the oldest first.
-func (a *autoscaler) listRequests(ctx context.Context) ([]*request, error) {
-	list, err := a.requests.Resource(requestKind).List(ctx, metav1.ListOptions{})
+func (a *autoscaler) listRequests(ctx context.Context) ([]request, error) {
+	list, err := a.requests.ProvisioningRequests(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
-	var requests []*request
-	for _, item := range list.Items {
-		r := &request{}
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, r); err != nil {
-			return nil, err
-		}
+	var requests []request
+	for i, r := range list.Items {
 		if r.Spec.ProvisioningClassName == gcp.ClassQueued {
-			requests = append(requests, r)
+			requests = append(requests, request{&list.Items[i]})
 		}
 	}
-	slices.SortStableFunc(requests, func(a, b *request) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	slices.SortStableFunc(requests, func(a, b request) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 	return requests, nil
 }
 
@@ -110,7 +73,7 @@ func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Ti
 	var errs []error
 	for _, r := range requests {
 		errs = append(errs, a.answer(ctx, plan, r, now))
-		if r.is(provisioned) && !r.is(bookingExpired) {
+		if r.is(requestsv1.Provisioned) && !r.is(requestsv1.BookingExpired) {
 			for _, node := range r.nodes() {
 				booked[node] = true
 			}
@@ -120,19 +83,19 @@ func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Ti
 }
 
 // answer takes a request one step further.
-func (a *autoscaler) answer(ctx context.Context, plan *plan, r *request, now time.Time) error {
+func (a *autoscaler) answer(ctx context.Context, plan *plan, r request, now time.Time) error {
 	switch {
-	case r.is(failed):
+	case r.is(requestsv1.Failed):
 		return nil
-	case r.is(provisioned):
-		if r.is(bookingExpired) || now.Sub(r.since(provisioned)) < booking {
+	case r.is(requestsv1.Provisioned):
+		if r.is(requestsv1.BookingExpired) || now.Sub(meta.FindStatusCondition(r.Status.Conditions, requestsv1.Provisioned).LastTransitionTime.Time) < booking {
 			return nil
 		}
-		r.set(bookingExpired, metav1.ConditionTrue, "BookingExpired", "Capacity booking has expired.")
+		r.set(requestsv1.BookingExpired, metav1.ConditionTrue, "BookingExpired", "Capacity booking has expired.")
 		return a.writeStatus(ctx, r)
-	case !r.is(accepted):
-		r.set(accepted, metav1.ConditionTrue, "Accepted", "Provisioning Request was accepted.")
-		r.set(provisioned, metav1.ConditionFalse, "NotProvisioned", "Provisioning Request is waiting for resources.")
+	case !r.is(requestsv1.Accepted):
+		r.set(requestsv1.Accepted, metav1.ConditionTrue, "Accepted", "Provisioning Request was accepted.")
+		r.set(requestsv1.Provisioned, metav1.ConditionFalse, "NotProvisioned", "Provisioning Request is waiting for resources.")
 		return a.writeStatus(ctx, r)
 	}
 	template, err := a.client.CoreV1().PodTemplates(r.Namespace).Get(ctx, r.Spec.PodSets[0].PodTemplateRef.Name, metav1.GetOptions{})
@@ -148,10 +111,7 @@ func (a *autoscaler) answer(ctx context.Context, plan *plan, r *request, now tim
 	if !found {
 		return a.fail(ctx, r, "no node pool with queued provisioning has nodes for the pods")
 	}
-	if message := plan.stocks[pool.Name()].Fails; message != "" {
-		return a.fail(ctx, r, message)
-	}
-	count := r.Spec.PodSets[0].Count
+	count := int(r.Spec.PodSets[0].Count)
 	if len(plan.newNodesFor(pool, nil, newDemand(pod), count)) > pool.Max() {
 		return a.fail(ctx, r, fmt.Sprintf("the pods need more nodes than node pool %s may have, which is %d", pool.Name(), pool.Max()))
 	}
@@ -162,13 +122,13 @@ func (a *autoscaler) answer(ctx context.Context, plan *plan, r *request, now tim
 	return a.provision(ctx, plan, r, pool, nodes)
 }
 
-func (a *autoscaler) fail(ctx context.Context, r *request, message string) error {
-	r.set(failed, metav1.ConditionTrue, "Failed", message)
+func (a *autoscaler) fail(ctx context.Context, r request, message string) error {
+	r.set(requestsv1.Failed, metav1.ConditionTrue, "Failed", message)
 	return a.writeStatus(ctx, r)
 }
 
 // provision creates all nodes of a request.
-func (a *autoscaler) provision(ctx context.Context, plan *plan, r *request, pool gke.Pool, nodes []*corev1.Node) error {
+func (a *autoscaler) provision(ctx context.Context, plan *plan, r request, pool gke.Pool, nodes []*corev1.Node) error {
 	var names []string
 	for _, node := range nodes {
 		if plan.stocks[pool.Name()].Broken {
@@ -182,18 +142,14 @@ func (a *autoscaler) provision(ctx context.Context, plan *plan, r *request, pool
 	if err := a.grow(ctx, pool, nodes); err != nil {
 		return err
 	}
-	r.Status.ProvisioningClassDetails = map[string]string{"NodePoolName": pool.Name(), detailNodes: strings.Join(names, ",")}
-	r.set(provisioned, metav1.ConditionTrue, "Provisioned", "Provisioning Request was successfully provisioned.")
+	r.Status.ProvisioningClassDetails = map[string]requestsv1.Detail{"NodePoolName": requestsv1.Detail(pool.Name()), detailNodes: requestsv1.Detail(strings.Join(names, ","))}
+	r.set(requestsv1.Provisioned, metav1.ConditionTrue, "Provisioned", "Provisioning Request was successfully provisioned.")
 	return a.writeStatus(ctx, r)
 }
 
-func (a *autoscaler) writeStatus(ctx context.Context, r *request) error {
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": r.UID}, "status": r.Status})
-	if err != nil {
-		return err
-	}
+func (a *autoscaler) writeStatus(ctx context.Context, r request) error {
 	a.logger.Info("autoscaler: request answered", "request", r.Name, "conditions", r.Status.Conditions)
-	_, err = a.requests.Resource(requestKind).Namespace(r.Namespace).Patch(ctx, r.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err := a.requests.ProvisioningRequests(r.Namespace).UpdateStatus(ctx, r.ProvisioningRequest, metav1.UpdateOptions{})
 	return utilerrors.FilterOut(err, apierrors.IsNotFound)
 }
 

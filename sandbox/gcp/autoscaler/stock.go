@@ -19,8 +19,6 @@ const StockName = "stock"
 type Stock struct {
 	// Machines is how many nodes the pool can have now.
 	Machines *int `json:"machines,omitempty"`
-	// Fails is why requests fail.
-	Fails string `json:"fails,omitempty"`
 	// Broken machines become nodes that take no pods.
 	Broken bool `json:"broken,omitempty"`
 }
