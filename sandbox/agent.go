@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/sandbox/agent"
-	"persia/sandbox/controlplane"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
@@ -26,8 +25,8 @@ type agentOptions struct {
 }
 
 // RunAgent runs the services that a sandbox needs between its commands, until ctx ends: local
-// processes for pods that are not only simulated, Google Cloud's autoscaler and load balancers, the
-// repair of node pools, and retries of the control plane's cleanups. Its options are JSON.
+// processes for pods that are not only simulated, Google Cloud's autoscaler and load balancers, and the
+// repair of node pools. Its options are JSON.
 func RunAgent(ctx context.Context, text string) error {
 	var options agentOptions
 	if err := json.Unmarshal([]byte(text), &options); err != nil {
@@ -46,7 +45,6 @@ func RunAgent(ctx context.Context, text string) error {
 	group.Go(func() error { return autoscaler.Run(ctx, engine, logger) })
 	group.Go(func() error { return engine.Repair(ctx, logger) })
 	group.Go(func() error { return gke.GiveAddresses(ctx, config, logger) })
-	group.Go(func() error { return controlplane.RetryCleanups(ctx, config, logger) })
 	group.Go(func() error { return agent.Run(ctx, options.Options) })
 	return group.Wait()
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
@@ -155,6 +156,7 @@ func (p *Provider) awaitGone(ctx context.Context, r dynamic.ResourceInterface, u
 			message = waitingFor
 			p.Log.Status(ctx, urn, message)
 		}
+		retryCleanup(ctx, r, live)
 		return false, nil
 	})
 	p.Log.Status(ctx, urn, "")
@@ -162,6 +164,22 @@ func (p *Provider) awaitGone(ctx context.Context, r dynamic.ResourceInterface, u
 		return fmt.Errorf("%s is not gone: %w; %s", describe(obj), err, message)
 	}
 	return nil
+}
+
+// retryCleanup keeps the deletion of a custom resource definition from pausing for up to five minutes.
+//
+// The API server first deletes a definition's objects. If it cannot list them, because the cache of
+// an unused kind is still opening, it writes that into the definition's status and tries again. If it
+// has not yet seen its own write, it takes the conflict for another client's change and waits for
+// that change's event, but then ignores the event as its own, until the informer's resync
+// (crd_finalizer.go of apiextensions-apiserver 0.35). Any other change of the definition wakes it.
+func retryCleanup(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured) {
+	for _, condition := range conditionsOf(obj) {
+		if obj.GetKind() == "CustomResourceDefinition" && condition["reason"] == "InstanceDeletionFailed" {
+			patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"sandbox/cleanup-retried":%q}}}`, obj.GetResourceVersion())
+			_, _ = r.Patch(ctx, obj.GetName(), types.MergePatchType, patch, metav1.PatchOptions{}) // the next look tries again
+		}
+	}
 }
 
 // remaining explains why an object is not deleted yet.

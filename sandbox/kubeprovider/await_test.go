@@ -9,7 +9,10 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
 )
 
@@ -155,5 +158,22 @@ func TestKindsNeedTheList(t *testing.T) {
 				assert.NotErrorIs(t, err, errNoKind)
 			}
 		})
+	}
+}
+
+// TestRetryCleanup: only a cleanup that failed is asked for again.
+func TestRetryCleanup(t *testing.T) {
+	for reason, want := range map[string]map[string]string{
+		"InstanceDeletionInProgress": nil,
+		"InstanceDeletionFailed":     {"sandbox/cleanup-retried": "254"},
+		"InstanceDeletionCompleted":  nil,
+	} {
+		definition := objectIn(t, `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: rules.monitoring.googleapis.com, resourceVersion: "254"},
+  status: {conditions: [{type: Established, status: "True"}, {type: Terminating, reason: `+reason+`}]}}`)
+		definitions := fake.NewSimpleDynamicClient(runtime.NewScheme(), definition).Resource(extensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
+		retryCleanup(t.Context(), definitions, definition)
+		got, err := definitions.Get(t.Context(), definition.GetName(), metav1.GetOptions{})
+		require.NoError(t, err)
+		assert.Equal(t, want, got.GetAnnotations(), reason)
 	}
 }
