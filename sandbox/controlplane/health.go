@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -58,25 +59,21 @@ func (c *Cluster) healthy(ctx context.Context) error {
 // awaitHealth waits until the control plane is healthy, and starts what dies
 // meanwhile again.
 func (c *Cluster) awaitHealth(ctx context.Context) error {
-	ticker := time.NewTicker(healthInterval)
-	defer ticker.Stop()
 	lastStart := time.Now()
-	for {
-		err := c.healthy(ctx)
-		if err == nil {
-			return nil
-		}
-		dead := errDead(nil)
-		if errors.As(err, &dead) && time.Since(lastStart) > restartInterval {
+	var dead errDead
+	var last error
+	err := wait.PollUntilContextCancel(ctx, healthInterval, true, func(ctx context.Context) (bool, error) {
+		dead, last = nil, c.healthy(ctx)
+		if errors.As(last, &dead) && time.Since(lastStart) > restartInterval {
 			lastStart = time.Now()
-			if err := c.startDead(ctx); err != nil {
-				return err
-			}
+			err := c.startDead(ctx)
+			last = errors.Join(last, err)
+			return false, err
 		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w: %w\n%s", context.Cause(ctx), err, c.lastWords(dead))
-		case <-ticker.C:
-		}
+		return last == nil, nil
+	})
+	if ctx.Err() != nil && err != nil {
+		return fmt.Errorf("%w: %w\n%s", context.Cause(ctx), last, c.lastWords(dead))
 	}
+	return err
 }

@@ -39,17 +39,7 @@ func (c *Cluster) writeKubeconfig() error {
 	if err := clientcmdapi.FlattenConfig(source); err != nil {
 		return err
 	}
-	context, ok := source.Contexts[source.CurrentContext]
-	if !ok {
-		return fmt.Errorf("%s: no context %q", c.kwokctlKubeconfig(), source.CurrentContext)
-	}
-	// kwokctl's names carry a prefix.
-	config := clientcmdapi.NewConfig()
-	config.Clusters[c.name] = source.Clusters[context.Cluster]
-	config.AuthInfos[c.name] = source.AuthInfos[context.AuthInfo]
-	config.Contexts[c.name] = &clientcmdapi.Context{Cluster: c.name, AuthInfo: c.name}
-	config.CurrentContext = c.name
-	content, err := clientcmd.Write(*config)
+	content, err := clientcmd.Write(*source)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func example(t *testing.T) (Image, string) {
 	require.NoError(t, os.WriteFile(source, []byte("#!/bin/sh\n"), 0o600))
 	return Image{
 		Names:       []string{"docker.io/library/example:1", "docker.io/library/example:latest"},
-		Layers:      []Layer{{"usr/bin/program": Program(source), "bin": Symlink("usr/bin")}, {"etc/motd": Text("hello\n")}},
+		Layers:      []Layer{{"usr/bin/program": Program(source), "usr/bin": Directory(0o755), "bin": Symlink("usr/bin")}, {"etc/motd": Text("hello\n")}},
 		Environment: []string{"PATH=/usr/bin"},
 		Entrypoint:  []string{"/usr/bin/program"},
 		User:        "65535:65535",
@@ -48,13 +48,13 @@ func TestWriteImage(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, layers, 2)
 		files := headers(t, layers[0])
-		require.Len(t, files, 4)
-		for i, want := range []string{"bin", "usr/", "usr/bin/", "usr/bin/program"} {
-			assert.Equal(t, want, files[i].Name, "parents come first")
+		require.Len(t, files, 3)
+		for i, want := range []string{"bin", "usr/bin/", "usr/bin/program"} {
+			assert.Equal(t, want, files[i].Name, "directories come first")
 		}
 		assert.Equal(t, "usr/bin", files[0].Linkname)
-		assert.EqualValues(t, 0o755, files[3].Mode)
-		assert.EqualValues(t, len("#!/bin/sh\n"), files[3].Size)
+		assert.EqualValues(t, 0o755, files[2].Mode)
+		assert.EqualValues(t, len("#!/bin/sh\n"), files[2].Size)
 	}
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -28,7 +28,7 @@ type File struct {
 }
 
 // Directory returns a directory, which only needs an entry if it is empty or its mode is
-// not 0755.
+// not 0755: containerd creates the others.
 func Directory(mode fs.FileMode) File { return File{Mode: fs.ModeDir | mode} }
 
 // Symlink returns a symbolic link.
@@ -55,12 +55,7 @@ func (l Layer) open() (io.ReadCloser, error) {
 
 // WriteTar writes the layer as a tar file, with directories before their contents.
 func (l Layer) WriteTar(out io.Writer) error {
-	l = l.withParents()
-	names := make([]string, 0, len(l))
-	for name := range l {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int {
+	names := slices.SortedFunc(maps.Keys(l), func(a, b string) int {
 		return cmp.Compare(strings.ReplaceAll(a, "/", "\x00"), strings.ReplaceAll(b, "/", "\x00"))
 	})
 	archive := tar.NewWriter(out)
@@ -70,20 +65,6 @@ func (l Layer) WriteTar(out io.Writer) error {
 		}
 	}
 	return archive.Close()
-}
-
-// withParents returns the layer with an entry for each parent directory.
-func (l Layer) withParents() Layer {
-	all := Layer{}
-	for name, f := range l {
-		all[name] = f
-		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-			if _, known := l[dir]; !known {
-				all[dir] = Directory(0o755)
-			}
-		}
-	}
-	return all
 }
 
 func (f File) writeTo(archive *tar.Writer, name string) error {

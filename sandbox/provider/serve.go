@@ -52,7 +52,7 @@ func (c connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.
 	p := c()
 	return context.WithValue(ctx, connectionKey{}, connection{
 		provider: p,
-		service:  detailedDiffServer{plugin.NewProviderServer(p)},
+		service:  plugin.NewProviderServer(p),
 	})
 }
 
@@ -76,32 +76,13 @@ func perConnectionService() grpc.ServiceDesc {
 		service.Methods[i].Handler = func(
 			_ any, ctx context.Context, decode func(any) error, interceptor grpc.UnaryServerInterceptor,
 		) (any, error) {
-			return method.Handler(ctx.Value(connectionKey{}).(connection).service, ctx, decode, interceptor)
+			resp, err := method.Handler(ctx.Value(connectionKey{}).(connection).service, ctx, decode, interceptor)
+			// The SDK's server sends detailed diffs without the flag that makes the engine read them.
+			if diff, ok := resp.(*pulumirpc.DiffResponse); ok && diff != nil {
+				diff.HasDetailedDiff = len(diff.DetailedDiff) > 0
+			}
+			return resp, err
 		}
 	}
 	return service
-}
-
-// detailedDiffServer declares the detailed diffs that a provider computes:
-// the SDK's server sends them without the flag that makes the engine read
-// them.
-type detailedDiffServer struct {
-	pulumirpc.ResourceProviderServer
-}
-
-func (s detailedDiffServer) Diff(ctx context.Context, req *pulumirpc.DiffRequest) (*pulumirpc.DiffResponse, error) {
-	return declareDetailedDiff(s.ResourceProviderServer.Diff(ctx, req))
-}
-
-func (s detailedDiffServer) DiffConfig(
-	ctx context.Context, req *pulumirpc.DiffRequest,
-) (*pulumirpc.DiffResponse, error) {
-	return declareDetailedDiff(s.ResourceProviderServer.DiffConfig(ctx, req))
-}
-
-func declareDetailedDiff(resp *pulumirpc.DiffResponse, err error) (*pulumirpc.DiffResponse, error) {
-	if err == nil {
-		resp.HasDetailedDiff = len(resp.DetailedDiff) > 0
-	}
-	return resp, err
 }
