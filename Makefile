@@ -45,10 +45,10 @@ train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA its
 	@$(SANDBOX) train --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 preview: sandbox ## Show what `make up` would do, with each value if DIFF=1.
-	@go build -o .sandbox/persia ./cmd/persia && .sandbox/persia preview --stack '$(STACK)' $(if $(DIFF),--diff) -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
+	@go build -o .sandbox/persia ./cmd/persia && .sandbox/persia preview --stack '$(STACK)' $(if $(DIFF),--diff) -- $(SANDBOX) preview --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
-	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --json --stack '$(STACK)' --stacks '$(STACKS)'
+	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --stack '$(STACK)' --stacks '$(STACKS)'
 
 status: sandbox ## Show the nodes, pods, jobs, and cost of STACK, with WATCH=1 again and again.
 	@$(SANDBOX) status --stack '$(STACK)' --stacks '$(STACKS)' $(if $(WATCH),--watch)

@@ -39,9 +39,6 @@ func findRealNode(said RealNode, f folder) (node RealNode, err error) {
 	return node, err
 }
 
-// HasRealNode tells whether a node of the sandbox is a real one.
-func (s *Sandbox) HasRealNode() bool { return s.real.Pool != "" }
-
 // start starts what runs the real node, unless it runs.
 func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	if n.Pool == "" {

@@ -18,7 +18,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
-	"persia/config"
 	"persia/config/input"
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
@@ -102,15 +101,20 @@ func (s *Sandbox) Check() error {
 	return err
 }
 
-// InstallsJobSet reports whether the stack needs the JobSet controller.
-func (s *Sandbox) InstallsJobSet() bool { return s.has((*config.Stack).InstallsJobSet) }
-
-// InstallsKueue reports whether the stack needs Kueue.
-func (s *Sandbox) InstallsKueue() bool { return s.has((*config.Stack).InstallsKueue) }
-
-func (s *Sandbox) has(installs func(*config.Stack) bool) bool {
+// Groups returns the programs that the stack runs, besides those of all stacks.
+func (s *Sandbox) Groups() []toolchain.Group {
+	groups := toolchain.Chosen()
 	cfg, err := s.source.config()
-	return err == nil && installs(cfg)
+	if err == nil && cfg.InstallsJobSet() {
+		groups = append(groups, toolchain.OfJobSets)
+	}
+	if err == nil && cfg.InstallsKueue() {
+		groups = append(groups, toolchain.OfQueues)
+	}
+	if s.real.Pool != "" {
+		groups = append(groups, toolchain.OfPods, toolchain.OfNode)
+	}
+	return groups
 }
 
 // Cluster returns the control plane.
@@ -118,12 +122,6 @@ func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
 
 // AgentLogs returns the folder with the output of the programs that really run.
 func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
-
-// Apply is [Sandbox.Up] without a result.
-func (s *Sandbox) Apply(ctx context.Context) error {
-	_, err := s.Up(ctx)
-	return err
-}
 
 // Up starts the control plane and the agent unless they run, and creates or updates the
 // stack. It returns how many resources had which operation.
@@ -161,28 +159,28 @@ func (s *Sandbox) Outputs(ctx context.Context) (outputs auto.OutputMap, err erro
 	return outputs, err
 }
 
-// Preview shows what Up would do. It starts no control plane.
-func (s *Sandbox) Preview(ctx context.Context) (result auto.PreviewResult, err error) {
-	err = s.alone(ctx, "preview", func(ctx context.Context, engine *engine) (err error) {
-		result, err = engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.Diff(),
-			optpreview.ProgressStreams(s.options.Out), optpreview.ErrorProgressStreams(s.options.Out))
-		return err
+// Preview shows the engine's events of what Up would do. It starts no control plane.
+func (s *Sandbox) Preview(ctx context.Context, show func(events.EngineEvent)) error {
+	return s.alone(ctx, "preview", func(ctx context.Context, engine *engine) error {
+		// The CLI may end before it sends events, and the stream then stays open.
+		stream, ended := make(chan events.EngineEvent), make(chan error, 1)
+		go func() {
+			_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream))
+			ended <- err
+		}()
+		for {
+			select {
+			case event, open := <-stream:
+				if open {
+					show(event)
+				} else {
+					stream = nil
+				}
+			case err := <-ended:
+				return err
+			}
+		}
 	})
-	return result, err
-}
-
-// PreviewEvents is [Sandbox.Preview] for a program: it sends the engine's events, and closes the stream.
-func (s *Sandbox) PreviewEvents(ctx context.Context, stream chan<- events.EngineEvent) error {
-	begun := false
-	err := s.alone(ctx, "preview", func(ctx context.Context, engine *engine) error {
-		begun = true
-		_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream))
-		return err
-	})
-	if !begun {
-		close(stream) // the engine closes it otherwise
-	}
-	return err
 }
 
 // Refresh updates the stack's state from its resources. It returns what had drifted.

@@ -62,7 +62,7 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 // again.
 func (s *Sandbox) printEnded(out io.Writer) {
 	programs := map[string]process.Background{"agent": s.agent()}
-	if s.HasRealNode() {
+	if s.real.Pool != "" {
 		programs["real node"] = process.Background(s.path("node"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(programs)) {
@@ -92,7 +92,7 @@ func (s *Sandbox) Variables() string {
 func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
 	poolOfNode := map[string]string{}
 	for _, node := range nodes {
-		poolOfNode[node.Name] = poolOf(node)
+		poolOfNode[node.Name] = node.Labels[gcp.LabelNodePool]
 	}
 	ready, pools := map[string]count{}, map[string][]string{}
 	for _, pod := range pods {
@@ -122,8 +122,6 @@ func (c count) add(ready bool) count {
 }
 
 func (c count) String() string { return fmt.Sprintf("%d/%d", c.ready, c.all) }
-
-func poolOf(node corev1.Node) string { return node.Labels[gcp.LabelNodePool] }
 
 // ownerOf returns the kind and name of a pod's workload. For a pod of a ReplicaSet, it is
 // the Deployment, whose name is the ReplicaSet's without the hash.

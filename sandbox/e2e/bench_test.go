@@ -44,7 +44,7 @@ func benchmarkUp(b *testing.B, s *stack) {
 		b.ReportMetric(seconds, unit)
 		return seconds
 	}
-	up := func() { require.NoError(b, s.s.Apply(b.Context())) }
+	up := func() { _, err := s.s.Up(b.Context()); require.NoError(b, err) }
 	s.up() // makes the cluster and its nodes, too
 	k := kubectlUp{b, s, b.TempDir()}
 	k.write()
@@ -54,7 +54,7 @@ func benchmarkUp(b *testing.B, s *stack) {
 	s.refresh()
 	took := measure("up-s", up)
 	measure("second-up-s", up)
-	measure("second-preview-s", func() { _, err := s.s.Preview(b.Context()); require.NoError(b, err) })
+	measure("second-preview-s", func() { _, _, err := preview(b, s.s); require.NoError(b, err) })
 	k.remove()
 	b.ReportMetric(took/measure("kubectl-s", func() { k.apply(pods) }), "up/kubectl")
 	b.ReportMetric(0, "ns/op")

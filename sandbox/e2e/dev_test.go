@@ -115,7 +115,7 @@ jobs: [{name: adult-income, dataloader: {replicas: 2}, mounts: [{volume: checkpo
 	require.NoError(s.t, os.Symlink(module, filepath.Join(s.project, "sandbox")))
 	comment := func() string {
 		text, err := exec.CommandContext(s.t.Context(), persia, "comment", "--stack", s.name, "--",
-			executable, "preview", "--json", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output()
+			executable, "preview", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output()
 		require.NoError(s.t, err)
 		return string(text)
 	}
@@ -169,27 +169,27 @@ func (s *stack) assertProtected() {
 		network = `cluster: {network: {controlPlane: 172.16.1.0/28}}`
 		permit  = `cluster: {replace: persia-dev}`
 	)
-	preview := func(edits ...string) (int, error) {
+	replaces := func(edits ...string) (int, error) {
 		before := s.values
 		defer func() { s.values = before }()
 		s.edit(edits...)
-		result, err := s.s.Preview(s.t.Context())
-		return result.ChangeSummary["replace"], err
+		changes, _, err := preview(s.t, s.s)
+		return changes["replace"], err
 	}
 	s.up(`cluster: {deletionProtection: true}`)
-	_, err := preview(pool)
+	_, err := replaces(pool)
 	require.Error(s.t, err)
-	_, err = preview(network, permit)
+	_, err = replaces(network, permit)
 	require.Error(s.t, err)
 	s.edit()
 	require.ErrorContains(s.t, s.s.Destroy(s.t.Context()), "Cluster persia-dev, NodePool persia-dev-")
 	s.up(`cluster: {deletionProtection: false}`)
-	replaced, err := preview(pool)
+	replaced, err := replaces(pool)
 	require.NoError(s.t, err)
 	assert.Equal(s.t, 1, replaced)
-	_, err = preview(network)
+	_, err = replaces(network)
 	require.Error(s.t, err, "a job runs in the cluster")
-	replaced, err = preview(network, permit)
+	replaced, err = replaces(network, permit)
 	require.NoError(s.t, err)
 	assert.Greater(s.t, replaced, 30, "all that is inside the cluster goes with it")
 }

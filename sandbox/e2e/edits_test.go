@@ -150,7 +150,7 @@ func (s *stack) assertChangeWaits() {
 	before, err := budgets.Get(s.t.Context(), "left", metav1.GetOptions{})
 	require.NoError(s.t, err)
 	s.edit(`jobs: [{name: left, logLevel: debug}]`)
-	up := begin(func() error { return s.s.Apply(s.t.Context()) })
+	up := begin(func() error { _, err := s.s.Up(s.t.Context()); return err })
 	pods := s.CoreV1().Pods("persia")
 	release := func() {
 		_, _ = pods.Patch(context.Background(), held, types.MergePatchType, []byte(`{"metadata": {"finalizers": null}}`), metav1.PatchOptions{})

@@ -52,17 +52,18 @@ cluster: null`)
 	assert.Equal(t, nodes, s.nodesOf("work"))
 	assert.Empty(t, s.pods("persia", ""))
 	other.edit(`queue: {existing: true, teams: [{name: ranking}]}`)
-	other.printed.reset()
-	_, err = other.s.Preview(t.Context())
+	_, said, err := preview(t, other.s)
 	require.NoError(t, err)
-	assert.Contains(t, strings.Join(strings.Fields(other.printed.String()), " "), "no webhook of Kueue is there")
+	assert.Contains(t, strings.Join(strings.Fields(said), " "), "no webhook of Kueue is there")
 }
 
 // assertNothingMade is [stack.assertRefused], and checks that up is refused, too, before anything is made.
 func (s *stack) assertNothingMade(want string) {
 	s.t.Helper()
 	s.assertRefused(want)
-	require.Error(s.t, s.s.Apply(s.t.Context()))
+	s.printed.reset()
+	_, err := s.s.Up(s.t.Context())
+	require.Error(s.t, err)
 	assert.NotContains(s.t, s.printed.String(), "kubernetes:")
 	assert.NotContains(s.t, s.printed.String(), "gcp:")
 }

@@ -320,7 +320,8 @@ func (x *faulty) reach(to string) error {
 		return x.s.Destroy(x.t.Context())
 	}
 	x.edit(states["small"], states[to])
-	return x.s.Apply(x.t.Context())
+	_, err := x.s.Up(x.t.Context())
+	return err
 }
 
 // killWithNamespace kills destroy while an object keeps a namespace. To the state, the namespace is still there:
@@ -336,7 +337,7 @@ func (x *faulty) killWithNamespace() {
 	_ = run.wait()
 
 	x.printed.reset()
-	up := begin(func() error { return x.s.Apply(x.t.Context()) })
+	up := begin(func() error { _, err := x.s.Up(x.t.Context()); return err })
 	x.printed.await(x.t, up, "waiting until Namespace persia is deleted")
 	_, err = configMaps.Patch(x.t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	require.NoError(x.t, err)

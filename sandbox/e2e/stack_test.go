@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
+	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
@@ -266,13 +268,29 @@ func (s *stack) down(left ...string) {
 	s.Interface = nil
 }
 
-// assertRefused checks that a preview of the stack file fails, and what it says.
-func (s *stack) assertRefused(want string) {
+// preview returns how many resources an update would change by which operation, and what the engine and the
+// program say.
+func preview(t testing.TB, s *sandbox.Sandbox) (changes map[apitype.OpType]int, said string, err error) {
+	t.Helper()
+	err = s.Preview(t.Context(), func(event events.EngineEvent) {
+		if event.DiagnosticEvent != nil {
+			said += event.DiagnosticEvent.Message
+		}
+		if event.SummaryEvent != nil {
+			changes = event.SummaryEvent.ResourceChanges
+		}
+	})
+	t.Log(said)
+	return changes, said, err
+}
+
+// assertRefused checks that a preview of the stack file fails, and what it says, which it returns.
+func (s *stack) assertRefused(want string) string {
 	s.t.Helper()
-	s.printed.reset()
-	_, err := s.s.Preview(s.t.Context())
+	_, said, err := preview(s.t, s.s)
 	require.Error(s.t, err)
-	require.Contains(s.t, strings.Join(strings.Fields(s.printed.String()), " "), want)
+	require.Contains(s.t, strings.Join(strings.Fields(said), " "), want)
+	return said
 }
 
 // step is an edit of a stack that runs.

@@ -78,9 +78,9 @@ func testBucket(t *testing.T, random *rand.Rand) {
 		}
 		r.trainOn(t, job)
 	}
-	preview, err := r.s.Preview(t.Context())
+	_, said, err := preview(t, r.s)
 	require.NoError(t, err)
-	assert.Regexp(t, `CHECKPOINTS OF .*\n *bucket\d, measured in 0\.\d h +0\.\d h +\d+ min +\d+% `, preview.StdOut, "after interruptions")
+	assert.Regexp(t, `CHECKPOINTS OF .*\n *bucket\d, measured in 0\.\d h +0\.\d h +\d+ min +\d+% `, said, "after interruptions")
 }
 
 // mountBucket mounts the bucket for the test, as another node that sees at once what is written.

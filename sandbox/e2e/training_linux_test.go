@@ -141,7 +141,7 @@ func (r *training) write(t *testing.T, stack object) {
 // up brings the stack up.
 func (r *training) up(t *testing.T) {
 	t.Helper()
-	err := r.s.Apply(t.Context())
+	_, err := r.s.Up(t.Context())
 	require.NoError(t, err)
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)

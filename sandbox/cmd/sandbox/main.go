@@ -59,11 +59,12 @@ func command(terminated <-chan struct{}) *cobra.Command {
 	persistent.StringVar(&flags.Stack, "stack", "dev", "stack, as in Pulumi.STACK.yaml")
 	root.AddCommand(
 		run("up", "Bring a stack up, or up to date", flags.up),
-		run("destroy", "Delete a stack and keep its control plane running", flags.destroy),
+		run("preview", "Print the events of what up would change, one JSON object a line", flags.preview),
 		run("down", "Delete a stack and stop everything that up started", flags.down),
 		run("kubeconfig", "Print the path of a stack's kubeconfig", flags.kubeconfig),
 		run("toolchain", "Compile the programs that the sandbox runs", flags.buildToolchain),
-		previewCommand(flags), trainCommand(flags), statusCommand(flags), archiveCommand(flags), machineCommand(),
+		trainCommand(flags), statusCommand(flags), archiveCommand(flags), machineCommand(),
+		hidden("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		background("agent", "Run real programs for the pods that need one", sandbox.RunAgent),
 		background("node", "Run a machine for the Node object of a real node", sandbox.RunNode),
 	)
@@ -97,7 +98,7 @@ func (f *flags) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := s.Apply(ctx); err != nil {
+	if _, err := s.Up(ctx); err != nil {
 		return err
 	}
 	if err := s.Status(ctx, os.Stdout); err != nil {
@@ -107,43 +108,26 @@ func (f *flags) up(ctx context.Context) error {
 	return nil
 }
 
-func previewCommand(f *flags) *cobra.Command {
-	asEvents := false
-	preview := run("preview", "Show what up would change", func(ctx context.Context) error {
-		if asEvents {
-			f.Out = os.Stderr
-		}
-		s, err := f.open(ctx)
-		if err != nil {
-			return err
-		}
-		if !asEvents {
-			_, err = s.Preview(ctx)
-			return err
-		}
-		stream, printed := make(chan events.EngineEvent), make(chan error, 1)
-		go func() { printed <- printEvents(stream) }()
-		err = s.PreviewEvents(ctx, stream)
-		return cmp.Or(<-printed, err)
-	})
-	preview.Flags().BoolVar(&asEvents, "json", false, "print the engine's events, one JSON object a line")
-	return preview
-}
-
 // errInEvents ends a command that has printed why as an event.
 var errInEvents = errors.New("the events say why")
 
-func printEvents(stream <-chan events.EngineEvent) (err error) {
-	encoder := json.NewEncoder(os.Stdout)
-	for e := range stream {
-		if err == nil || err == errInEvents {
-			err = cmp.Or(errors.Join(e.Error, encoder.Encode(e.EngineEvent)), err)
-		}
-		if err == nil && e.DiagnosticEvent != nil && e.DiagnosticEvent.Severity == "error" {
-			err = errInEvents
-		}
+func (f *flags) preview(ctx context.Context) error {
+	f.Out = os.Stderr
+	s, err := f.open(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	encoder := json.NewEncoder(os.Stdout)
+	var failed error
+	err = s.Preview(ctx, func(e events.EngineEvent) {
+		if failed == nil || failed == errInEvents {
+			failed = cmp.Or(errors.Join(e.Error, encoder.Encode(e.EngineEvent)), failed)
+		}
+		if failed == nil && e.DiagnosticEvent != nil && e.DiagnosticEvent.Severity == "error" {
+			failed = errInEvents
+		}
+	})
+	return cmp.Or(failed, err)
 }
 
 func (f *flags) destroy(ctx context.Context) error {
@@ -223,10 +207,10 @@ func machineCommand() *cobra.Command {
 // openValid is [flags.open] for a stack whose file is valid, which it says before anything is compiled.
 func (f *flags) openValid(ctx context.Context) (*sandbox.Sandbox, error) {
 	s, err := sandbox.New(f.Options)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = s.Check()
 	}
-	if err := s.Check(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return f.open(ctx)
@@ -241,17 +225,7 @@ func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
 	if err := f.buildToolchain(ctx); err != nil {
 		return s, err
 	}
-	more := toolchain.Chosen()
-	if s.InstallsJobSet() {
-		more = append(more, toolchain.OfJobSets)
-	}
-	if s.InstallsKueue() {
-		more = append(more, toolchain.OfQueues)
-	}
-	if s.HasRealNode() {
-		more = append(more, toolchain.OfPods, toolchain.OfNode)
-	}
-	return s, f.build(ctx, more...)
+	return s, f.build(ctx, s.Groups()...)
 }
 
 func (f *flags) buildToolchain(ctx context.Context) error {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,13 +37,14 @@ func (f *flags) train(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.InstallsJobSet() {
+	jobSet := slices.Contains(s.Groups(), toolchain.OfJobSets)
+	if jobSet {
 		if err := f.build(ctx, toolchain.OfJobSetImage); err != nil {
 			return err
 		}
 	}
 	if err := images.Build(ctx, images.Args{
-		Repository: f.Project, Dir: f.Real.Images, Tools: f.Tools, JobSet: s.InstallsJobSet(), Progress: os.Stdout,
+		Repository: f.Project, Dir: f.Real.Images, Tools: f.Tools, JobSet: jobSet, Progress: os.Stdout,
 	}); err != nil {
 		return err
 	}
