@@ -9,7 +9,7 @@ import time
 
 import coordinator
 from link import full_name
-from memory import lost_bucket
+from record import lost_bucket
 from processes import Command
 
 # GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that

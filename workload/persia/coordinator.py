@@ -50,7 +50,7 @@ class Coordinator:
         self.ledger = ledger.Ledger(clock, wall)
         self.lock = threading.Lock()
         self.keeper = Keeper(self, settings, clock)
-        self.memory = self.keeper.memory
+        self.record = self.keeper.record
         self.roster = Roster(settings.replicas, settings.lost_seconds)
         self.phase = STOP
         self.reason = "the job starts"  # why the phase is STOP or FAILED
@@ -130,7 +130,7 @@ class Coordinator:
         """Notice a report of progress. The script's first one comes before it loads a
         checkpoint, so only the second one proves progress."""
         self.reports_progress = True
-        if not self.memory.reports_progress:
+        if not self.record.reports_progress:
             self.keeper.remember(reports_progress=True)
         again = before and before["attempt"] == member["attempt"] and before["progress"] not in (None, member["progress"])
         if again and self.phase == START:
@@ -143,7 +143,7 @@ class Coordinator:
         self.progressed, self.stalled = True, False
         self.ledger.prove(self.reports_progress)
         if self.resume:
-            doubts = {path: count for path, count in self.memory.doubts.items() if path != self.resume}
+            doubts = {path: count for path, count in self.record.doubts.items() if path != self.resume}
             self.keeper.remember(proven=self.resume, doubts=doubts)
 
     def learn(self, attempt):
@@ -259,7 +259,7 @@ class Coordinator:
         trouble, self.ended = self.ended, None
         self.ledger.lose(trouble.cause, trouble.replica)
         self.log(str(self.ledger))
-        failures = self.memory.failures if found.newest() == self.memory.checkpoint else 0
+        failures = self.record.failures if found.newest() == self.record.checkpoint else 0
         failures += trouble.counts
         self.keeper.remember(failures=failures, checkpoint=found.newest(), running=False)
         if trouble.doubts and self.resume and not self.progressed:
@@ -283,7 +283,7 @@ class Coordinator:
         return self.pause(self.short - 1) if self.short > 1 else 0
 
     def doubt(self, checkpoint):
-        doubts = dict(self.memory.doubts)
+        doubts = dict(self.record.doubts)
         doubts[checkpoint] = doubts.get(checkpoint, 0) + 1
         self.keeper.remember(doubts=doubts)
 
@@ -298,19 +298,19 @@ class Coordinator:
     def recall(self, kept):
         """Continue from the record of the previous coordinator."""
         self.ledger.recall(kept, kept.get("done") or kept.get("failed"))
-        self.memory.claim(kept, self.settings.pod)
+        self.record.claim(kept, self.settings.pod)
         self.keeper.remember()
-        if self.attempt > self.memory.attempt:
+        if self.attempt > self.record.attempt:
             self.learn(self.attempt)
-        self.attempt = max(self.attempt, self.memory.attempt)
-        if self.memory.revision != self.settings.revision:
+        self.attempt = max(self.attempt, self.record.attempt)
+        if self.record.revision != self.settings.revision:
             # A changed job starts again.
             self.keeper.remember(revision=self.settings.revision, failures=0, failed="", reports_progress=False)
-        if self.memory.done or self.phase == DONE:
+        if self.record.done or self.phase == DONE:
             self.phase = DONE
             self.keeper.remember(done=True)
-        elif self.memory.failed:
-            self.phase, self.reason = FAILED, self.memory.failed
+        elif self.record.failed:
+            self.phase, self.reason = FAILED, self.record.failed
         elif self.phase == FAILED:
             self.keeper.remember(failed=self.reason)
         elif kept.get("running"):
@@ -319,8 +319,8 @@ class Coordinator:
 
     def take_over(self, pod):
         """End the attempt that the previous coordinator, in a pod, did not end."""
-        self.resume = self.memory.resume
-        self.progressed = self.resume == self.memory.proven
+        self.resume = self.record.resume
+        self.progressed = self.resume == self.record.proven
         if pod == self.settings.pod:
             self.fail(trouble_of((NN_WORKER, 0), " was restarted", True, True, ledger.LOST))
             return
@@ -365,13 +365,13 @@ class Coordinator:
         attempts that started from it failed before they made progress: one attempt, if the
         script reports progress, and two otherwise."""
         paths = [checkpoint.path for checkpoint in found.complete]
-        doubts = {path: count for path, count in self.memory.doubts.items() if path in paths}
-        enough = 1 if self.memory.reports_progress else 2
+        doubts = {path: count for path, count in self.record.doubts.items() if path in paths}
+        enough = 1 if self.record.reports_progress else 2
         trusted = [path for path in paths if doubts.get(path, 0) < enough]
         if paths and not trusted:
             # Something else is the cause.
             trusted, doubts = paths, {}
-        if doubts != self.memory.doubts:
+        if doubts != self.record.doubts:
             self.keeper.remember(doubts=doubts)
         return trusted[0] if trusted else None
 
@@ -384,7 +384,7 @@ class Coordinator:
         if not ready or not recorded or self.superseded:
             self.keeper.remember(running=False)
             return
-        self.attempt = max(self.attempt + 1, self.memory.attempt)
+        self.attempt = max(self.attempt + 1, self.record.attempt)
         self.started = self.progress_seen = self.clock()
         self.phase, self.nn_workers_ended = START, None
         self.ledger.begin()
@@ -400,7 +400,7 @@ class Coordinator:
     def drop_unneeded(self, found):
         """Have old checkpoints removed, except the one that this attempt started from, and the
         last one from which an attempt made progress."""
-        self.keeper.drop(found.surplus(self.settings.keep, {self.resume, self.memory.proven}))
+        self.keeper.drop(found.surplus(self.settings.keep, {self.resume, self.record.proven}))
 
     def stand_down(self):
         """Leave the job to a newer coordinator, for as long as that renews its claim."""
@@ -460,7 +460,7 @@ class Coordinator:
         if self.keeper.saved():
             return f"complete in attempt {self.attempt}"
         trouble = self.keeper.trouble_saving() or self.keeper.trouble_read("this cannot be recorded: ")
-        return f"finished in attempt {self.attempt}{trouble or ': recording that in ' + self.memory.file}"
+        return f"finished in attempt {self.attempt}{trouble or ': recording that in ' + self.record.file}"
 
     def running(self):
         finished = f"{self.roster.count(NN_WORKER)} nn-workers and {self.roster.count(DATALOADER)} dataloaders have finished"
@@ -480,7 +480,7 @@ class Coordinator:
             values = {
                 "persia_job_attempt": self.attempt,
                 "persia_job_failed": int(self.phase == FAILED),
-                "persia_job_failures": self.memory.failures,
+                "persia_job_failures": self.record.failures,
                 "persia_job_stuck": int(self.phase in (START, STOP) and (self.stalled or self.overdue())),
             }
             values.update(self.ledger.metrics())

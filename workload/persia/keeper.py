@@ -13,7 +13,7 @@ import time
 import uuid
 
 import checkpoints
-from memory import Foreign, Memory, Superseded
+from record import Foreign, Record, Superseded
 
 
 class Keeper:
@@ -22,7 +22,7 @@ class Keeper:
     def __init__(self, coordinator, settings, clock):
         self.coordinator, self.settings, self.clock = coordinator, settings, clock
         self.lock = coordinator.lock
-        self.memory = Memory(settings.state_directory, uuid.uuid4().hex, settings.job)
+        self.record = Record(settings.state_directory, uuid.uuid4().hex, settings.job)
         self.work = threading.Event()  # set when keep has something to do
         self.loaded = False  # whether the record of the previous coordinator is read
         # Reading. All failures in a row are one error for people.
@@ -30,7 +30,7 @@ class Keeper:
         self.failed_reads, self.read_error = 0, ""
         self.read_again = 0.0  # when to read next after a failure
         self.known, self.strange, self.given_up = {}, {}, {}  # see checkpoints.Found
-        # Writing. changes counts the changes of the memory, recorded those that the file has.
+        # Writing. changes counts the changes of the record, recorded those that the file has.
         self.recording = threading.Lock()  # taken before lock
         self.changes = self.recorded = 0
         self.failed_writes, self.write_error = 0, ""
@@ -44,7 +44,7 @@ class Keeper:
 
     def remember(self, **changes):
         """Have changes recorded."""
-        self.memory.values.update(changes)
+        self.record.values.update(changes)
         self.changes += 1
         self.work.set()
 
@@ -74,7 +74,7 @@ class Keeper:
     def trouble_saving(self):
         """Return why the record cannot be written, for people, or ""."""
         if not self.write_error:
-            return "; the volume is full" if self.memory.full else ""
+            return "; the volume is full" if self.record.full else ""
         times = f", {self.failed_writes} times in a row" if self.failed_writes > 1 else ""
         return f"; this cannot be recorded: {self.write_error}{times}"
 
@@ -127,16 +127,16 @@ class Keeper:
         self.work.clear()
         self.load()
         self.reclaim()
-        self.record()
+        self.save_record()
         self.scan()
-        self.record()
+        self.save_record()
 
     def load(self):
         """Read the record of the previous coordinator."""
         if self.loaded or not self.rested():
             return
         try:
-            kept = self.read(self.memory.read)
+            kept = self.read(self.record.read)
         except OSError as error:
             self.fail_read(error)
             return
@@ -148,7 +148,7 @@ class Keeper:
         with self.lock:
             self.failed_reads, self.read_error = 0, ""
             self.loaded = True
-            outranked = self.memory.is_outranked(kept, self.settings.pod)
+            outranked = self.record.is_outranked(kept, self.settings.pod)
             if not outranked:
                 self.coordinator.recall(kept)
         if outranked:
@@ -162,10 +162,10 @@ class Keeper:
         with self.lock:
             renews = not self.coordinator.superseded and (self.coordinator.runs() or self.coordinator.waits())
             if renews:
-                self.memory.values["beat"] += 1
+                self.record.values["beat"] += 1
                 self.changes += 1
         if renews:
-            self.record()
+            self.save_record()
         elif self.coordinator.superseded:
             self.observe()
 
@@ -173,7 +173,7 @@ class Keeper:
         """Claim the run again if the claim of the other coordinator stands still for twice the time
         after which a replica is lost."""
         try:
-            kept = self.read(self.memory.read)
+            kept = self.read(self.record.read)
         except (OSError, Superseded):
             self.claim = None
             return
@@ -185,7 +185,7 @@ class Keeper:
                 self.coordinator.log(f"no coordinator has renewed its claim for {now - self.claim_seen:.0f} s: claiming the run again")
                 self.claim, self.coordinator.superseded = None, False
                 self.coordinator.recall(kept)
-            self.record()
+            self.save_record()
             self.work.set()
 
     def reclaim(self):
@@ -194,7 +194,7 @@ class Keeper:
         if not self.loaded or self.coordinator.superseded or not self.rested():
             return
         try:
-            held = self.read(self.memory.check)
+            held = self.read(self.record.check)
         except OSError:
             return  # scan and record report it
         except Superseded:
@@ -231,20 +231,20 @@ class Keeper:
                 self.drop(found.incomplete)
         if starts:
             # The number of an attempt is not used twice, even if this process ends now.
-            recorded = self.record()
-            if self.memory.full:
+            recorded = self.save_record()
+            if self.record.full:
                 # The attempt could write nothing either, so it waits.
                 self.tidy()
-                recorded = self.record(again=True)
+                recorded = self.save_record(again=True)
             with self.lock:
                 self.coordinator.start(found, recorded)
 
     def find(self):
-        self.memory.check()
+        self.record.check()
         found = checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known)
         if not found.complete:
             # There were some: the job must not begin again because they cannot be looked at now.
-            for seen in filter(None, (self.memory.checkpoint, self.memory.resume, self.memory.proven, self.coordinator.written)):
+            for seen in filter(None, (self.record.checkpoint, self.record.resume, self.record.proven, self.coordinator.written)):
                 for path in found.strange:
                     if (seen + os.sep).startswith(path + os.sep):
                         raise OSError(f"{path}: {found.strange[path]}")
@@ -270,35 +270,35 @@ class Keeper:
                 self.read_error += f", {self.failed_reads} times in a row"
             self.coordinator.starting = False
 
-    def record(self, again=False):
+    def save_record(self, again=False):
         """Write the record if it has changed, or again, and report whether the file has it. After a
         failure, keep tries again."""
         # keep and release may record at the same time: the later one writes what is known then.
         with self.recording:
             with self.lock:
-                changes, values = self.changes, dict(self.memory.values, **self.coordinator.ledger.record())
+                changes, values = self.changes, dict(self.record.values, **self.coordinator.ledger.record())
                 if not self.loaded or changes == self.recorded and not again:
                     return self.loaded
-            full = self.memory.full
+            full = self.record.full
             try:
-                self.memory.write(values)
+                self.record.write(values)
                 trouble = ""
             except OSError as error:
                 trouble = str(error)
                 # The previous coordinator may have recorded the end of the job.
-                self.loaded = error.errno != errno.ESTALE or self.memory.claimed is None
+                self.loaded = error.errno != errno.ESTALE or self.record.claimed is None
             except Superseded:
                 self.stand_down()
                 return False
             with self.lock:
                 if trouble and not self.write_error:
                     self.coordinator.log(f"the state of the run cannot be recorded: {trouble}")
-                elif self.memory.full and not full:
+                elif self.record.full and not full:
                     self.coordinator.log("the volume is full; the record of the run is overwritten")
                 self.failed_writes = self.failed_writes + 1 if trouble else 0
                 self.write_error = trouble
                 if not trouble:
-                    self.recorded, self.memory.claimed = changes, None
+                    self.recorded, self.record.claimed = changes, None
                 return not trouble
 
     def release(self, seconds):
@@ -306,7 +306,7 @@ class Keeper:
         volume that hangs."""
         with self.lock:
             self.remember(running=False)
-        saving = threading.Thread(target=self.record, daemon=True)
+        saving = threading.Thread(target=self.save_record, daemon=True)
         saving.start()
         saving.join(seconds)
 
@@ -322,7 +322,7 @@ class Keeper:
                     continue
             try:
                 # The mount of a bucket may show an old record. What can be written is current.
-                if not self.record(again=True):
+                if not self.save_record(again=True):
                     return
                 checkpoints.remove(folder)
             except Superseded:

@@ -4,7 +4,7 @@ import threading
 from unittest import mock
 
 import checkpoints
-import memory
+import record
 from job import JobTest
 
 
@@ -40,7 +40,7 @@ class Meanwhile(JobTest):
         """A replica that gets no answer would end its command."""
         for module, function, state, says in (
             (checkpoints, "scan", "running", "; a volume has not answered for 65 s"),
-            (memory, "fill", "finished", "finished in attempt 1: recording that in "),
+            (record, "fill", "finished", "finished in attempt 1: recording that in "),
         ):
             with self.subTest(function):
                 self.setUp()
@@ -83,7 +83,7 @@ class Meanwhile(JobTest):
         self.meanwhile(checkpoints, "scan", lambda: self.job.report(self.whole("nn-worker", 1, "failed")))
         for failures in (0, 1):
             self.job.keeper.keep()
-            self.assertEqual(failures, self.job.memory.failures)
+            self.assertEqual(failures, self.job.record.failures)
 
     def test_another_coordinator_takes_over(self):
         self.job.keeper.keep()
@@ -101,12 +101,12 @@ class Meanwhile(JobTest):
             others[0].keeper.keep()
 
         self.job.keeper.keep()
-        self.meanwhile(memory.Memory, "check", take_over)
+        self.meanwhile(record.Record, "check", take_over)
         self.job.keeper.remember(failed="overwritten")
-        self.job.keeper.record()
-        self.assertEqual("overwritten", self.job.memory.read()["failed"])
+        self.job.keeper.save_record()
+        self.assertEqual("overwritten", self.job.record.read()["failed"])
         others[0].keeper.keep()
-        self.assertEqual((True, ""), (self.job.memory.read()["done"], self.job.memory.read()["failed"]))
+        self.assertEqual((True, ""), (self.job.record.read()["done"], self.job.record.read()["failed"]))
         self.job.keeper.keep()
         self.assertTrue(self.job.superseded)
 
@@ -119,7 +119,7 @@ class Meanwhile(JobTest):
         self.assertEqual((True, True), (self.job.superseded, os.path.exists(os.path.join(folder, "opt.pt"))))
 
     def test_the_pod_ends(self):
-        write = memory.Memory.write
+        write = record.Record.write
 
         def late(record, values):
             patch.stop()
@@ -127,13 +127,13 @@ class Meanwhile(JobTest):
             write(record, values)
 
         self.job.keeper.keep()
-        patch = mock.patch.object(memory.Memory, "write", late)
+        patch = mock.patch.object(record.Record, "write", late)
         patch.start()
         self.job.keeper.remember(running=True)
-        self.job.keeper.record()
+        self.job.keeper.save_record()
         for thread in set(threading.enumerate()) - {threading.current_thread()}:
             thread.join()
-        self.assertFalse(self.job.memory.read()["running"])
+        self.assertFalse(self.job.record.read()["running"])
 
     def test_the_number_of_the_attempt_cannot_be_recorded(self):
         self.job.keeper.keep()
@@ -142,16 +142,16 @@ class Meanwhile(JobTest):
         self.assertIn("backing off; this cannot be recorded: [Errno 5] Input/output error", self.job.status())
         self.now += 1
         self.all_report(0, "waiting")
-        self.assertEqual(1, self.job.memory.read()["attempt"])
+        self.assertEqual(1, self.job.record.read()["attempt"])
 
     def test_a_replica_fails_while_the_number_of_the_attempt_is_recorded(self):
         self.all_report(0, "waiting")
         self.all_report(1, "running")
         self.report("dataloader", 1, "failed")
         blocked = self.whole("nn-worker", 1, "waiting", blocked="NATS does not answer")
-        self.meanwhile(memory, "flush_folder", lambda: self.job.report(blocked))
+        self.meanwhile(record, "flush_folder", lambda: self.job.report(blocked))
         self.all_report(1, "waiting")
-        self.assertEqual(("stop", False, False), (self.job.phase, self.job.memory.running, self.job.memory.read()["running"]))
+        self.assertEqual(("stop", False, False), (self.job.phase, self.job.record.running, self.job.record.read()["running"]))
 
 
 class Records(JobTest):

@@ -3,7 +3,7 @@ import json
 import os
 from unittest import mock
 
-import memory
+import record
 from job import JobTest
 
 
@@ -57,7 +57,7 @@ class Claims(JobTest):
 
     def test_a_record_that_cannot_be_read_may_have_been_renewed(self):
         self.pass_time(100, self.first)
-        with mock.patch.object(self.first.memory, "read", side_effect=OSError(errno.ESTALE, "Stale file handle")):
+        with mock.patch.object(self.first.record, "read", side_effect=OSError(errno.ESTALE, "Stale file handle")):
             self.pass_time(20, self.first)
         self.pass_time(120, self.first)
         self.assertTrue(self.first.superseded)
@@ -77,10 +77,10 @@ class Claims(JobTest):
         def end():
             with self.second.lock:
                 self.second.finish()
-            self.second.keeper.record()
+            self.second.keeper.save_record()
 
         def take(descriptor, fstat=os.fstat):
-            with mock.patch("os.fstat", fstat), mock.patch("memory.in_bucket", return_value=False):
+            with mock.patch("os.fstat", fstat), mock.patch("record.in_bucket", return_value=False):
                 end()
             raise OSError(errno.ESTALE, "Stale file handle")
 
@@ -90,16 +90,16 @@ class Claims(JobTest):
                 third = self.coordinator(pod="third")
                 third.keeper.load()
                 ends()
-                with mock.patch("memory.in_bucket", return_value=bucket):
+                with mock.patch("record.in_bucket", return_value=bucket):
                     with mock.patch("os.fstat", take if bucket else os.fstat):
-                        third.keeper.record()
+                        third.keeper.save_record()
                     third.keeper.keep()
-                self.assertEqual(("complete in attempt 0", True), (third.status(), third.memory.read()["done"]))
+                self.assertEqual(("complete in attempt 0", True), (third.status(), third.record.read()["done"]))
 
     def test_nothing_is_removed_before_the_claim_is_recorded(self):
         broken = self.write("attempt-1/1", "dense.pt")
         job = self.coordinator(pod="third")
-        with mock.patch("memory.fill", side_effect=OSError(errno.EIO, "Input/output error")):
+        with mock.patch("record.fill", side_effect=OSError(errno.EIO, "Input/output error")):
             job.keeper.keep()
             job.keeper.drop([broken])
             job.keeper.tidy()
@@ -143,7 +143,7 @@ class Records(JobTest):
         self.record(attempt=7, done=True)
         self.job.keeper.keep()
         self.assertEqual("complete in attempt 7", self.job.status())
-        with open(self.job.memory.file) as file:
+        with open(self.job.record.file) as file:
             self.assertEqual("org/persia/dev/clicks", json.load(file)["job"])
 
     def test_a_file_that_is_no_record_starts_nothing(self):
@@ -168,24 +168,24 @@ class Records(JobTest):
                 file.write(text[:9])
             raise KeyboardInterrupt
 
-        with mock.patch("memory.fill", killed):
+        with mock.patch("record.fill", killed):
             self.assertRaises(KeyboardInterrupt, self.report, "nn-worker", 1, "failed")
-        self.assertEqual(1, self.coordinator().memory.read()["attempt"])
+        self.assertEqual(1, self.coordinator().record.read()["attempt"])
 
     def test_the_end_cannot_be_recorded(self):
         self.start()
-        with mock.patch("memory.fill", side_effect=OSError(errno.EIO, "Input/output error")):
+        with mock.patch("record.fill", side_effect=OSError(errno.EIO, "Input/output error")):
             self.all_report(1, "finished")
             self.assertTrue(self.job.status().startswith("finished in attempt 1; this cannot be recorded: [Errno 5] Input/output error"), self.job.status())
         self.assertIn("the state of the run cannot be recorded: [Errno 5] Input/output error", self.logged)
         self.job.keeper.keep()
-        self.assertEqual(("complete in attempt 1", True), (self.job.status(), self.coordinator().memory.read()["done"]))
+        self.assertEqual(("complete in attempt 1", True), (self.job.status(), self.coordinator().record.read()["done"]))
 
     def test_the_size_of_the_file_stays(self):
         self.job.keeper.keep()
-        self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))
+        self.assertEqual(record.SIZE, os.path.getsize(self.job.record.file))
         self.start()
-        self.assertEqual(memory.SIZE, os.path.getsize(self.job.memory.file))
+        self.assertEqual(record.SIZE, os.path.getsize(self.job.record.file))
 
 
 class Buckets(JobTest):
@@ -195,36 +195,36 @@ class Buckets(JobTest):
             file.write(b"overlay / overlay rw 0 0\nclicks /work fuse rw 0 0\ndisk /work/scratch ext4 rw 0 0\nb /my\\040bucket fuse.gcsfuse rw 0 0\njfs /jfs fuse.juicefs rw 0 0\n")
             file.write(b"disk /over ext4 rw 0 0\nclicks /over fuse rw 0 0\ndisk /no-utf-8-\xff ext4 rw 0 0\n")
         for folder, want in {"/work": True, "/work/run/state": True, "/workers": False, "/work/scratch/a": False, "/my bucket/a": True, "/jfs/a": False, "/over/a": True, "/": False}.items():
-            self.assertEqual(want, memory.in_bucket(folder, mounts), folder)
+            self.assertEqual(want, record.in_bucket(folder, mounts), folder)
 
     def test_the_record_is_overwritten_where_it_is(self):
-        with mock.patch("memory.in_bucket", return_value=True):
+        with mock.patch("record.in_bucket", return_value=True):
             self.job.keeper.keep()
-            before = os.stat(self.job.memory.file).st_ino
+            before = os.stat(self.job.record.file).st_ino
             self.start()
-        self.assertEqual((before, memory.SIZE), (os.stat(self.job.memory.file).st_ino, os.path.getsize(self.job.memory.file)))
-        self.assertEqual(1, self.job.memory.read()["attempt"])
+        self.assertEqual((before, record.SIZE), (os.stat(self.job.record.file).st_ino, os.path.getsize(self.job.record.file)))
+        self.assertEqual(1, self.job.record.read()["attempt"])
 
     def test_a_longer_record_is_overwritten_whole(self):
-        with mock.patch("memory.in_bucket", return_value=True):
-            for failed in ("why" * memory.SIZE, ""):
-                self.job.memory.write(dict(self.job.memory.values, failed=failed))
-                self.assertEqual(failed, self.job.memory.read()["failed"])
+        with mock.patch("record.in_bucket", return_value=True):
+            for failed in ("why" * record.SIZE, ""):
+                self.job.record.write(dict(self.job.record.values, failed=failed))
+                self.assertEqual(failed, self.job.record.read()["failed"])
 
     def test_a_coordinator_that_is_killed_while_it_creates_the_record_leaves_no_record(self):
         self.write_record(b"")
-        with mock.patch("memory.in_bucket", return_value=True):
+        with mock.patch("record.in_bucket", return_value=True):
             self.start()
-            self.assertEqual(1, self.job.memory.read()["attempt"])
+            self.assertEqual(1, self.job.record.read()["attempt"])
 
     def test_a_node_shows_a_record_that_was_removed_elsewhere(self):
         self.write_record(b"no record")
-        with mock.patch("memory.in_bucket", return_value=True), mock.patch("os.listdir", return_value=[]):
-            self.assertEqual({}, self.job.memory.read())
+        with mock.patch("record.in_bucket", return_value=True), mock.patch("os.listdir", return_value=[]):
+            self.assertEqual({}, self.job.record.read())
 
     def write_record(self, text):
         os.makedirs(self.settings.state_directory)
-        with open(self.job.memory.file, "wb") as file:
+        with open(self.job.record.file, "wb") as file:
             file.write(text)
 
 
@@ -235,14 +235,14 @@ class FullVolume(JobTest):
         super().setUp()
         self.start()
         self.half = self.write("attempt-1/1", "dense.pt")
-        fill = memory.fill
+        fill = record.fill
 
         def without_room(name, mode, text):
             if mode == "wb" and os.path.exists(self.half):
                 with open(name, mode):
                     raise OSError(errno.ENOSPC, "No space left on device")
             fill(name, mode, text)
-        patch = mock.patch("memory.fill", without_room)
+        patch = mock.patch("record.fill", without_room)
         patch.start()
         self.addCleanup(patch.stop)
 
@@ -258,10 +258,10 @@ class FullVolume(JobTest):
                 self.assertFalse(os.path.exists(self.half), "the attempt waits for room")
                 self.assertNotIn("full", self.job.status())
                 self.assertEqual(["coordinator.json"], os.listdir(self.settings.state_directory))
-                self.assertEqual(self.job.attempt, self.job.memory.read()["attempt"])
+                self.assertEqual(self.job.attempt, self.job.record.read()["attempt"])
 
     def test_failures_are_counted(self):
-        os.remove(self.job.memory.file)
+        os.remove(self.job.record.file)
         for times in ("", ", 2 times in a row"):
             self.job.keeper.hold()
             self.assertTrue(self.job.status().endswith(f"; this cannot be recorded: [Errno 28] No space left on device{times}"), self.job.status())

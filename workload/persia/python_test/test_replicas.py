@@ -330,7 +330,7 @@ class Needs(ReplicasTest):
         asked.waiting.return_value, asked.trouble.return_value = False, "PyTorch sees 7 GPUs"
         self.turn(3)
         self.assertEqual("running attempt 3", self.job.status()[:17], self.said)
-        self.assertEqual({}, self.job.memory.doubts, "a broken GPU costs no checkpoint")
+        self.assertEqual({}, self.job.record.doubts, "a broken GPU costs no checkpoint")
 
     def test_nats(self):
         connected, reachable = set(), []

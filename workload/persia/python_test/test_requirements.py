@@ -56,7 +56,7 @@ class Files(unittest.TestCase):
                 raise OSError(errors[path], path)
 
         for mount, want in {("/lost", "fuse"): "gcsfuse has ended, which mounted /lost", ("/lost", "nfs"): None, ("/slow", "fuse"): None, ("/", "fuse"): None}.items():
-            with self.subTest(mount), mock.patch("memory.mounted", return_value=[("/", "overlay"), mount]), mock.patch("os.stat", stat):
+            with self.subTest(mount), mock.patch("record.mounted", return_value=[("/", "overlay"), mount]), mock.patch("os.stat", stat):
                 self.assertEqual(want, (checks.Files("embedding-ps", {}, 5).missing() or "").partition(":")[0] or None)
 
 

@@ -32,7 +32,7 @@ class Unreadable(OSError):
     that."""
 
 
-class Memory:
+class Record:
     """The values of the record. Each coordinator of the run claims the record with a higher
     term, after which the previous one may not write it. The holder of the claim renews it: it counts
     beat up. Whoever waits for the claim observes by its own clock that beat stands still; the clocks
