@@ -143,7 +143,7 @@ func (p Plan) writeTrainings(text *strings.Builder) {
 		if !training.Known() && training.Measured == nil {
 			continue
 		}
-		fails, interval, cost := "unknown", "unknown", "unknown"
+		fails, interval, cost := "none yet", "unknown", "unknown"
 		if training.BetweenFailures > 0 {
 			fails = fmt.Sprintf("%.1f h", training.BetweenFailures)
 		}

@@ -24,7 +24,7 @@ type Training struct {
 func (t Training) Known() bool { return t.Checkpoint > 0 && t.BetweenFailures > 0 }
 
 // Measure returns what the coordinator of a job has measured (workload/persia/ledger.py), from the record of
-// its run. The plan stays for what has not happened yet. In a queue, no node fails.
+// its run. What has not happened yet is unknown. Time without pods costs nothing, and in a queue no node fails.
 func (t Training) Measure(record, job string) (Training, error) {
 	var measured struct {
 		Job            string
@@ -39,14 +39,13 @@ func (t Training) Measure(record, job string) (Training, error) {
 	}
 	useful := ledger["training"] + ledger["risk"]
 	work := useful + ledger["starting"] + ledger["startup"] + ledger["training again"] + ledger["saving"]
-	all := work + ledger["waiting"]
+	all := work + ledger["waiting"] - ledger["away"]
 	if measured.Job != "" && measured.Job != job || work == 0 {
 		return Training{}, fmt.Errorf("record of the job %s: the job %q has measured %.0f s", job, measured.Job, work)
 	}
-	t.Job += fmt.Sprintf(", measured in %.1f h", all/3600)
 	useful /= all
-	t.Measured = &useful
-	if saved := ledger["checkpoints"]; saved > 0 && ledger["saving"] > 0 {
+	t = Training{Job: fmt.Sprintf("%s, measured in %.1f h", t.Job, all/3600), HourlyCost: t.HourlyCost, Measured: &useful}
+	if saved := ledger["checkpoints"]; saved > 0 {
 		t.Checkpoint = ledger["saving"] / saved / 3600
 	}
 	if failures > 0 {

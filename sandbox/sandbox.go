@@ -165,7 +165,7 @@ func (s *Sandbox) Preview(ctx context.Context, show func(events.EngineEvent)) er
 		// The CLI may end before it sends events, and the stream then stays open.
 		stream, ended := make(chan events.EngineEvent), make(chan error, 1)
 		go func() {
-			_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream))
+			_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream), optpreview.ErrorProgressStreams(s.options.Out))
 			ended <- err
 		}()
 		for {

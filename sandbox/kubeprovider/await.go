@@ -166,7 +166,8 @@ func (p *Provider) awaitGone(ctx context.Context, r dynamic.ResourceInterface, u
 	return nil
 }
 
-// retryCleanup keeps the deletion of a custom resource definition from pausing for up to five minutes.
+// retryCleanup keeps the deletion of a custom resource definition from pausing for up to five minutes, as it
+// may with the official provider.
 //
 // The API server first deletes a definition's objects. If it cannot list them, because the cache of
 // an unused kind is still opening, it writes that into the definition's status and tries again. If it

@@ -196,7 +196,7 @@ class Keeper:
         try:
             held = self.read(self.record.check)
         except OSError:
-            return  # scan and record report it
+            return  # scan and save_record report it
         except Superseded:
             self.stand_down()
             return

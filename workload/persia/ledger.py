@@ -21,12 +21,12 @@ class Ledger:
 
     In the values, "at" is when the last second was counted, "until" when the last one of an attempt was,
     "saved" when the newest checkpoint became complete, "unsaved" how long attempts have run since, "interval"
-    the most that an attempt has run between two, "checkpoints" how many did, and "open" is 1 until
-    the end of the last attempt is counted."""
+    the most that an attempt has run between two, "checkpoints" how many did, "away" how much of the waiting no
+    coordinator has seen, and "open" is 1 until the end of the last attempt is counted."""
 
     def __init__(self, clock, wall):
         self.clock, self.wall = clock, wall
-        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "open"), 0)
+        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "open"), 0)
         self.causes = collections.Counter()
         self.ends = []  # when the last attempts have ended, by which replica, and why
         self.written = 0  # how many checkpoints this attempt has
@@ -43,7 +43,9 @@ class Ledger:
             self.values.update(kept["ledger"])
             self.causes = collections.Counter(kept.get("causes"))
             self.ends = kept.get("ends", [])
-            self.values[WAITING] += 0 if over else max(0, self.wall() - self.values["at"])
+            away = 0 if over else max(0, self.wall() - self.values["at"])
+            self.values[WAITING] += away
+            self.values["away"] += away
             self.last = self.clock()
 
     def count(self):

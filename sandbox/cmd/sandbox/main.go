@@ -85,7 +85,7 @@ func run(use, short string, do func(ctx context.Context) error) *cobra.Command {
 	}}
 }
 
-// hidden makes a command that up starts, not for people.
+// hidden makes a command that is not for people.
 func hidden(use, short string, do func(ctx context.Context) error) *cobra.Command {
 	command := run(use, short, do)
 	command.Hidden = true

@@ -121,6 +121,14 @@ class Ledgers(JobTest):
             self.now += 10
             self.assertEqual(dict(before, waiting=before[WAITING] + waits), self.job.ledger.seconds())
 
+    def test_a_job_without_pods_waits(self):
+        self.live(0, 100, [1000], 500, "a command fails")
+        self.now += 3600
+        self.job = self.coordinator()
+        self.job.keeper.keep()
+        self.assertAlmostEqual(3600, self.job.ledger.values["away"], delta=WORK)
+        self.assertAlmostEqual(3600, self.job.ledger.seconds()[WAITING], delta=2 * WORK)
+
     def test_fifty_histories_of_faults(self):
         seed = int.from_bytes(os.urandom(4), "big")
         print(f"seed {seed}")
