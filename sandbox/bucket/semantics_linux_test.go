@@ -225,8 +225,8 @@ func TestBucketSemantics(t *testing.T) {
 // not write over the record of the coordinator that has taken over, or remove a checkpoint.
 func TestRecordInBucket(t *testing.T) {
 	const script = `
-import os, sys, memory
-first, second = (memory.Memory(folder, folder, "job") for folder in sys.argv[1:])
+import os, sys, record
+first, second = (record.Record(folder, folder, "job") for folder in sys.argv[1:])
 
 def take_over(job, pod):
     job.claim(job.read(), pod)
@@ -237,7 +237,7 @@ def renew(job):
     try:
         job.write(job.values)
         return "renewed"
-    except (OSError, memory.Superseded) as error:
+    except (OSError, record.Superseded) as error:
         return type(error).__name__
 
 take_over(first, "first")
