@@ -22,11 +22,11 @@ var apart = []string{"nats-operator", "pushgateway", "gcsfuse", "nats-server", "
 
 // twice are the modules that programs need in two versions: kwok needs newer versions than
 // the kubelet, actionlint an older one than Pulumi, and the sandbox an older one of what asks terminals for
-// their color. All are small, and few packages import them.
+// their color, and a newer one of pprof, which it does not compile. All are small, and few packages import them.
 var twice = []string{
 	"k8s.io/cri-api", "k8s.io/cri-client",
 	"github.com/Azure/go-ansiterm", "github.com/cyphar/filepath-securejoin", "github.com/moby/term",
-	"go.yaml.in/yaml/v4", "github.com/charmbracelet/bubbles", "github.com/charmbracelet/bubbletea",
+	"go.yaml.in/yaml/v4", "github.com/google/pprof", "github.com/charmbracelet/bubbles", "github.com/charmbracelet/bubbletea",
 }
 
 // TestSharedModulesHaveOneVersion: the compiler sees a package once, however many of the
