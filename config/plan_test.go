@@ -207,6 +207,7 @@ func TestTrainings(t *testing.T) {
 	stack, err := testkit.Load(t, edits{"persia:machineTypes": types, "persia:nodePools[2].nodes": 3,
 		"persia:jobs[0].checkpointSeconds": 360, "persia:jobs[0].restartSeconds": 900})
 	require.NoError(t, err)
+	require.Len(t, stack.Plan().Trainings, 1)
 	training := stack.Plan().Trainings[0]
 	assert.Equal(t, "train", training.Job)
 	assert.InDelta(t, 0.1, training.Checkpoint, 1e-9)
@@ -243,6 +244,7 @@ func TestSpotPlan(t *testing.T) {
 	plan := stack.Plan()
 	require.NotNil(t, plan.Pools[1].HourlyCost)
 	assert.InDelta(t, 2*10, *plan.Pools[1].HourlyCost, 1e-9)
+	require.Len(t, plan.Trainings, 1)
 	assert.InDelta(t, 8.0/2, plan.Trainings[0].BetweenFailures, 1e-9)
 }
 

@@ -101,7 +101,7 @@ func (s *Sandbox) Check() error {
 	return err
 }
 
-// Groups returns the programs that the stack runs, besides those of all stacks.
+// Groups returns the programs that this stack needs in addition to [toolchain.OfStacks].
 func (s *Sandbox) Groups() []toolchain.Group {
 	groups := toolchain.Chosen()
 	cfg, err := s.source.config()

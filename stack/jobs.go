@@ -55,8 +55,8 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 	}
 }
 
-// measure adds to the plan what the records of jobs in buckets tell. The plan does without a record
-// that nobody has written yet, or that the program may not read.
+// measure adds to the plan what jobs have measured, if their records are in buckets. A record that does
+// not exist yet, or that the program may not read, adds nothing.
 func (d *deployment) measure() error {
 	var trainings []capacity.Training
 	for _, training := range d.plan.Trainings {

@@ -47,7 +47,7 @@ jobs:
 	s.asksAgainSoon()
 	for _, answer := range []struct {
 		says  string
-		fails string // of which the cloud says it
+		fails string // why GKE gives the requests up, or ""
 		stock autoscaler.Stock
 		nodes int
 	}{

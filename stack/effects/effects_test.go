@@ -190,6 +190,21 @@ func TestPoolChanges(t *testing.T) {
 	}
 }
 
+// job is a job that writes its checkpoints and its record to the claim a.
+const job = `
+- metadata: {name: criteo-nn-worker, namespace: persia}
+  kind: kubernetes:apps/v1:StatefulSet
+  spec:
+    template:
+      metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
+      spec:
+        containers:
+        - name: nn-worker
+          env: [{name: PERSIA_CKPT_ROOT, value: /data/criteo}, {name: PERSIA_STATE_DIR, value: /data/.persia/criteo/1}]
+          volumeMounts: [{name: data, mountPath: /data}]
+        volumes: [{name: data, persistentVolumeClaim: {claimName: a}}]
+`
+
 // TestData: a driver deletes the storage of a volume that goes only if the volume says so, and nothing says
 // of deleted data that it stays. With the cluster goes data that is in no volume of the stack.
 func TestData(t *testing.T) {
@@ -197,16 +212,6 @@ func TestData(t *testing.T) {
 - metadata: {name: a}
   kind: kubernetes:core/v1:PersistentVolume
   spec: {persistentVolumeReclaimPolicy: Retain, claimRef: {name: a}, csi: {driver: gcsfuse.csi.storage.gke.io, volumeHandle: a}}
-`
-	const job = `
-- metadata: {name: criteo-nn-worker, namespace: persia}
-  kind: kubernetes:apps/v1:StatefulSet
-  spec:
-    template:
-      metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
-      spec:
-        containers: [{name: nn-worker, env: [{name: PERSIA_CKPT_ROOT, value: /data/criteo}], volumeMounts: [{name: data, mountPath: /data}]}]
-        volumes: [{name: data, persistentVolumeClaim: {claimName: a}}]
 `
 	const database = `
 - metadata: {name: pedl-postgresql, namespace: pedl}
@@ -244,18 +249,10 @@ func TestData(t *testing.T) {
 
 // TestRecord finds the record of a run in a bucket, or in a folder of one.
 func TestRecord(t *testing.T) {
-	const objects = `
+	const volume = `
 - metadata: {name: a}
   kind: kubernetes:core/v1:PersistentVolume
   spec: {claimRef: {name: a}, SOURCE}
-- metadata: {name: criteo-nn-worker, namespace: persia}
-  kind: kubernetes:apps/v1:StatefulSet
-  spec:
-    template:
-      metadata: {labels: {persia_job: criteo, app.kubernetes.io/name: nn-worker}}
-      spec:
-        containers: [{name: nn-worker, env: [{name: PERSIA_STATE_DIR, value: /data/.persia/criteo/1}], volumeMounts: [{name: data, mountPath: /data}]}]
-        volumes: [{name: data, persistentVolumeClaim: {claimName: a}}]
 `
 	const bucket = "csi: {driver: gcsfuse.csi.storage.gke.io, volumeHandle: models}"
 	for source, want := range map[string][2]string{
@@ -263,7 +260,7 @@ func TestRecord(t *testing.T) {
 		bucket + ", mountOptions: [implicit-dirs, only-dir=clicks/]": {"models", "clicks/.persia/criteo/1/coordinator.json"},
 		"nfs: {server: 10.9.0.2, path: /data}":                       {},
 	} {
-		of, object := stateOf(t, strings.Replace(objects, "SOURCE", source, 1)).Record("criteo")
+		of, object := stateOf(t, strings.Replace(volume, "SOURCE", source, 1)+job).Record("criteo")
 		assert.Equal(t, want, [2]string{of, object}, source)
 	}
 	of, _ := New().Record("criteo")
