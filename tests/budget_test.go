@@ -26,6 +26,8 @@ func TestBudget(t *testing.T) {
 		switch {
 		case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".py") && strings.Contains(name, "test"):
 			found["lines of tests"] += lines
+		case strings.HasSuffix(name, ".py") && strings.HasPrefix(name, "workload/"):
+			found["lines of Python in pods"] += lines
 		case strings.HasSuffix(name, ".go") && strings.HasPrefix(name, "sandbox/"):
 			found["lines of the sandbox"] += lines
 		case strings.HasSuffix(name, ".go"):
@@ -35,10 +37,11 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for what, limit := range map[string]int{
-		"lines of the program": 21480,
-		"lines of the sandbox": 13500,
-		"lines of tests":       25660,
-		"words of Markdown":    28000,
+		"lines of the program":    21880,
+		"lines of the sandbox":    13700,
+		"lines of tests":          27500,
+		"lines of Python in pods": 3481,
+		"words of Markdown":       28500,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)
 		assert.LessOrEqual(t, found[what], limit, what)
