@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"cmp"
 	"maps"
 	"os"
 	"regexp"
@@ -35,7 +36,7 @@ func TestJobRefused(t *testing.T) {
 		{"variable that is computed", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "WORLD_SIZE", "value": "2"}}},
 			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove it"}},
 		{"time with a unit", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "PERSIA_STUCK_SECONDS", "value": "1h"}}},
-			"persia:jobs[0].nnWorker.env[0].value", []string{`"1h"`, "a number of seconds", "without a unit"}},
+			"persia:jobs[0].nnWorker.env[0].value", []string{`"1h"`, "0 or a number of seconds", "without a unit", "from 1 to"}},
 		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"},
 			"persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, "persia:storage: checkpoints"}},
 		{"mount in a stack without volumes", edits{"persia:storage": []any{}},
@@ -87,15 +88,30 @@ func TestJobRefused(t *testing.T) {
 	}, "role missing", "role in a stack without pools")
 }
 
-// TestNumbersAccepted checks that variables for numbers accept numbers and references.
-func TestNumbersAccepted(t *testing.T) {
-	for _, env := range []edits{
-		{"name": "PERSIA_STUCK_SECONDS", "value": "0"}, {"name": "PERSIA_STUCK_SECONDS", "value": "7200.5"}, {"name": "PERSIA_STUCK_SECONDS", "value": "$(PATIENCE)"},
-		{"name": "PERSIA_CKPT_KEEP", "value": "10"}, {"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}},
-	} {
-		_, err := testkit.Load(t, edits{"persia:jobs[0].env[0]": env})
-		assert.NoError(t, err, "%v", env)
+// TestNumbers checks that a stack file has the bounds of the start script for each number, and takes references.
+func TestNumbers(t *testing.T) {
+	script, err := os.ReadFile("../workload/persia/settings.py")
+	require.NoError(t, err)
+	type number struct {
+		name, value string
+		accepted    bool
 	}
+	numbers := []number{{"PERSIA_STUCK_SECONDS", "7200.5", true}, {"PERSIA_STUCK_SECONDS", "$(PATIENCE)", true}, {"PERSIA_STUCK_SECONDS", "0.5", false}, {"PERSIA_CKPT_KEEP", "1.5", false}}
+	variables := regexp.MustCompile(`"(PERSIA_\w+)"(?:, "(\d+)"(?:, int)?(?:, (\d+))?\))?`).FindAllStringSubmatch(string(script), -1)
+	for _, variable := range variables {
+		if name := variable[1]; variable[2] != "" || strings.HasSuffix(name, "_SECONDS") {
+			least := cmp.Or(variable[3], "1")
+			numbers = append(numbers, number{name, cmp.Or(variable[2], "60"), true}, number{name, least, true}, number{name, "0", least == "0"},
+				number{name, "29", least != "30"}, number{name, "1000000000", true}, number{name, "1000000001", false}, number{name, "inf", false})
+		}
+	}
+	assert.Len(t, numbers, 4+7*13, "%v", variables)
+	for _, n := range numbers {
+		_, err := testkit.Load(t, edits{"persia:jobs[0].env[0]": edits{"name": n.name, "value": n.value}})
+		assert.Equal(t, n.accepted, err == nil, "%s: %s: %v", n.name, n.value, err)
+	}
+	_, err = testkit.Load(t, edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}}})
+	assert.NoError(t, err)
 }
 
 const operatorImage = "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"

@@ -87,14 +87,38 @@ var computedEnv = map[string][]string{
 }
 
 // The variables that the start script of replicas parses as numbers (workload/persia/settings.py). It exits
-// at any other value.
+// at any other value: below 1 or 30, and above mostNumber.
 var (
-	secondsVariable = regexp.MustCompile(`^PERSIA_(BACKOFF|BEAT|END|HANG|LOOK|LOST|NATS|STOP|STUCK)_SECONDS$`)
+	secondsVariable = regexp.MustCompile(`^PERSIA_(BACKOFF|BEAT|END|GPU|HANG|LOOK|LOST|NATS|REPORT|STOP|STUCK)_SECONDS$`)
 	countVariable   = regexp.MustCompile(`^PERSIA_(CKPT_KEEP|ATTEMPTS)$`)
 
 	seconds     = regexp.MustCompile(`^\d+(\.\d+)?$`)
-	wholeNumber = regexp.MustCompile(`^0*[1-9]\d*$`)
+	wholeNumber = regexp.MustCompile(`^\d+$`)
 )
+
+const mostNumber = 1_000_000_000
+
+// checkNumber checks a variable that the start script parses as a number.
+func checkNumber(p *input.Problems, at *field.Path, name, value string) {
+	form, what, least := seconds, "a number of seconds without a unit,", 1
+	switch {
+	case countVariable.MatchString(name):
+		form, what = wholeNumber, "a whole number"
+	case !secondsVariable.MatchString(name):
+		return
+	case name == "PERSIA_LOST_SECONDS":
+		least = 30
+	case name == "PERSIA_STUCK_SECONDS":
+		what = "0 or " + what
+		if value == "0" {
+			return
+		}
+	}
+	number, _ := strconv.ParseFloat(value, 64)
+	if !form.MatchString(value) || number < float64(least) || number > mostNumber {
+		p.Invalid(at, value, "must be %s from %d to %d; remove it for the default", what, least, mostNumber)
+	}
+}
 
 // checkEnv checks the variables of a job or of a role.
 func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
@@ -105,12 +129,8 @@ func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 				p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
 			}
 		}
-		switch at := path.Index(i).Child("value"); {
-		case e.ValueFrom != nil || strings.Contains(e.Value, "$("): // Kubernetes fills it in
-		case secondsVariable.MatchString(e.Name) && !seconds.MatchString(e.Value):
-			p.Invalid(at, e.Value, "must be a number of seconds without a unit, like 60; remove it for the default")
-		case countVariable.MatchString(e.Name) && !wholeNumber.MatchString(e.Value):
-			p.Invalid(at, e.Value, "must be a whole number, at least 1; remove it for the default")
+		if e.ValueFrom == nil && !strings.Contains(e.Value, "$(") { // otherwise Kubernetes fills it in
+			checkNumber(p, path.Index(i).Child("value"), e.Name, e.Value)
 		}
 	}
 }

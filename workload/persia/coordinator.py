@@ -429,9 +429,9 @@ class Coordinator:
     def silence(self):
         """Return after how many seconds without an answer a replica ends its command, so that it
         does not run beside the next attempt. The time is shorter than lost_seconds, because a
-        replica that waits for an answer notices late."""
-        late = 2 * (self.settings.beat_seconds + ANSWER_SECONDS)
-        return max(self.settings.lost_seconds - late, self.settings.lost_seconds / 2)
+        replica that waits for an answer notices late: it may wait for one, then for a new connection, and
+        for the answer there."""
+        return max(self.settings.lost_seconds - 4 * ANSWER_SECONDS, self.settings.lost_seconds / 2)
 
     def status(self, run="", known=False):
         """Return one line for people and for the job's completion, which is known by its token. The

@@ -2,6 +2,9 @@
 
 import checks
 
+# The largest number: threads cannot wait for some centuries.
+MOST = 10**9
+
 
 class Settings:
     """The settings. Only tests set the times."""
@@ -32,28 +35,32 @@ class Settings:
         self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
         self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
 
-        def seconds(name, default):
-            return number(environment, name, default, float, 0)
+        def seconds(name, default, least=1):
+            return number(environment, name, default, float, least)
 
         self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
-        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60")
+        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60", 30)
         self.end_seconds = seconds("PERSIA_END_SECONDS", "60")
         self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
-        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600")
+        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600", 0)
         self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
         self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
         self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
         self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
+        # The check of the GPUs and the metrics read these themselves.
+        for name in ("PERSIA_GPU_SECONDS", "PERSIA_REPORT_SECONDS"):
+            seconds(name, "60")
 
 
 def number(environment, name, default, kind, least):
-    """Return a number from the environment, or the default."""
+    """Return a number from the environment, or the default. Raise a ValueError if it is out of bounds."""
     text = environment.get(name, default)
     try:
         value = kind(text)
     except ValueError:
         value = None
     # Every comparison with NaN is false.
-    if value is None or not value >= least:
-        raise ValueError(f"{name} is {text!r}: must be {'a whole number' if kind is int else 'a number'} of at least {least}")
+    if value is None or not least <= value <= MOST or 0 < value < 1:
+        kinds = ("0 or " if least == 0 else "") + ("a whole number" if kind is int else "a number")
+        raise ValueError(f"{name} is {text!r}: must be {kinds} from {max(least, 1)} to {MOST}")
     return value

@@ -13,12 +13,6 @@ class Pauses(JobTest):
         self.job.settings.backoff_seconds = 10
         self.assertEqual([0, 10, 20, 40, 80, 160, 300, 300], [self.job.pause(failures) for failures in range(8)])
 
-    def test_a_replica_without_an_answer_ends_its_command_before_it_counts_as_lost(self):
-        for lost, silence in ((120, 100), (60, 40), (30, 15), (10, 5)):
-            with self.subTest(lost):
-                self.job.settings.lost_seconds = lost
-                self.assertEqual(silence, self.report("nn-worker", 0, "waiting")["silence"])
-
 
 class Meanwhile(JobTest):
     """What happens while the coordinator reads or writes a volume."""

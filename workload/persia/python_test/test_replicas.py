@@ -20,6 +20,8 @@ class Turn(Exception):
 class Program:
     """Stands in for a command, which runs until the test or its replica ends it."""
 
+    process = None
+
     def __init__(self, environment):
         self.environment = environment
         self.ends_with = None  # its status
@@ -370,6 +372,25 @@ class Answers(ReplicasTest):
         self.assertIn("attempt 1: failed: no answer from the coordinator for 40 s", self.said)
         self.assertEqual(143, self.started["dataloader-0"][0].status())
 
+    def test_a_replica_that_is_cut_off_ends_its_command_before_it_counts_as_lost(self):
+        """With all settings that are allowed. It may wait for an answer, then for a new connection, and for the answer there."""
+        clock = types.SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now, sleep=self.sleep)
+        for lost in (30, 31, 40, 60, 600):
+            for beat in (1, 5, 600):
+                for late in (0, 15):
+                    with self.subTest(lost=lost, beat=beat, late=late):
+                        self.setUp()
+                        self.begin("nn-worker-0", "dataloader-0", lost_seconds=lost, beat_seconds=beat)
+                        self.patch(launch, time=clock)
+                        replica, ended = self.replicas["dataloader-0"], []
+                        self.started["dataloader-0"][0].end = lambda seconds, ended=ended: ended.append(self.now)
+                        seen, self.answer = self.now, mock.Mock(side_effect=lambda report, late=late: self.sleep(late) or os.stat("/none"))
+                        while not ended:
+                            replica.watch()
+                            replica.report()
+                            WAIT(replica)
+                        self.assertLessEqual(ended[0] - seen, lost)
+
     def test_a_coordinator_that_has_a_successor_is_left(self):
         self.begin()
         replica = self.replicas["dataloader-0"]
@@ -412,7 +433,6 @@ class Answers(ReplicasTest):
     def test_how_long_a_replica_waits_for_its_next_report(self):
         self.begin("nn-worker-0", "dataloader-0")
         replica, program = self.replicas["dataloader-0"], self.started["dataloader-0"][0]
-        program.process = None
         self.patch(launch, time=types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
         replica.settings.beat_seconds = 600
         for name, change, seconds in (

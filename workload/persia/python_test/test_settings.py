@@ -24,11 +24,13 @@ class Misuse(unittest.TestCase):
         for arguments, wrong, says in (
             ([], {}, "usage: launch.py COMMAND [ARGUMENT...]"),
             (["true"], {"PERSIA_ROLE": None}, "PERSIA_ROLE is not set: launch.py runs in the pods of a PERSIA job"),
-            (["true"], {"PERSIA_STUCK_SECONDS": "1h"}, "PERSIA_STUCK_SECONDS is '1h': must be a number of at least 0"),
-            (["true"], {"PERSIA_STUCK_SECONDS": "nan"}, "PERSIA_STUCK_SECONDS is 'nan': must be a number of at least 0"),
-            (["true"], {"PERSIA_STUCK_SECONDS": "-1"}, "PERSIA_STUCK_SECONDS is '-1': must be a number of at least 0"),
-            (["true"], {"PERSIA_CKPT_KEEP": "all"}, "PERSIA_CKPT_KEEP is 'all': must be a whole number of at least 1"),
-            (["true"], {"PERSIA_CKPT_KEEP": "0"}, "PERSIA_CKPT_KEEP is '0': must be a whole number of at least 1"),
+            *((["true"], {"PERSIA_STUCK_SECONDS": value}, f"PERSIA_STUCK_SECONDS is '{value}': must be 0 or a number from 1 to 1000000000")
+              for value in ("1h", "nan", "-1", "0.5", "inf")),
+            *((["true"], {f"PERSIA_{name}_SECONDS": "0"}, f"PERSIA_{name}_SECONDS is '0': must be a number from 1 to 1000000000")
+              for name in ("BACKOFF", "BEAT", "END", "GPU", "HANG", "LOOK", "NATS", "REPORT", "STOP")),
+            (["true"], {"PERSIA_LOST_SECONDS": "29"}, "PERSIA_LOST_SECONDS is '29': must be a number from 30 to 1000000000"),
+            (["true"], {"PERSIA_CKPT_KEEP": "all"}, "PERSIA_CKPT_KEEP is 'all': must be a whole number from 1 to 1000000000"),
+            (["true"], {"PERSIA_CKPT_KEEP": "0"}, "PERSIA_CKPT_KEEP is '0': must be a whole number from 1 to 1000000000"),
         ):
             environment = {name: value for name, value in dict(POD, **wrong).items() if value is not None}
             with self.subTest(says), mock.patch.dict(os.environ, environment, clear=True), contextlib.redirect_stderr(io.StringIO()) as said:
