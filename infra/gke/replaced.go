@@ -109,20 +109,41 @@ func ReplaceWarning(replacement *Replacement, cluster config.Cluster) string {
 	return fmt.Sprintf("persia:cluster.replace: this update does not replace the cluster %s; remove the key, so that no later edit replaces a cluster unasked", cluster.Replace)
 }
 
-// CheckRanges refuses a change of the range of the nodes in the state of the stack that replaces the
-// cluster. Google Cloud itself refuses another range for pods or services.
-func CheckRanges(project string, cluster config.Cluster, resources map[resource.URN]map[string]any) error {
-	if cluster.Existing != nil {
-		return nil
-	}
-	for urn, subnetwork := range resources {
-		// In another project or region, or by another name, all of the cluster is new.
-		if urn.Type() != "gcp:compute/subnetwork:Subnetwork" || urn.Name() != cluster.Name || subnetwork["project"] != project || subnetwork["region"] != cluster.Region {
-			continue
+// inState returns a resource of the cluster in the state of the stack, or nil. In another project or region, or
+// by another name, all of the cluster is new.
+func inState(kind string, project string, cluster config.Cluster, resources map[resource.URN]map[string]any) map[string]any {
+	for urn, had := range resources {
+		here := had["region"] == cluster.Region || had["location"] == cluster.Region
+		if string(urn.Type()) == kind && had["name"] == cluster.Name && had["project"] == project && here {
+			return had
 		}
-		return checkNodeRange(cluster.Network.Nodes, fmt.Sprint(subnetwork["ipCidrRange"]))
 	}
 	return nil
+}
+
+// CheckRanges refuses other ranges than those in the state of the stack, if Google Cloud would replace the
+// cluster, or refuse them: a cluster keeps its ranges for pods and services.
+func CheckRanges(project string, cluster config.Cluster, resources map[resource.URN]map[string]any) error {
+	subnetwork := inState("gcp:compute/subnetwork:Subnetwork", project, cluster, resources)
+	if subnetwork == nil {
+		return nil
+	}
+	problems := []error{checkNodeRange(cluster.Network.Nodes, fmt.Sprint(subnetwork["ipCidrRange"]))}
+	secondary, _ := subnetwork["secondaryIpRanges"].([]any)
+	if inState("gcp:container/cluster:Cluster", project, cluster, resources) == nil {
+		secondary = nil // which nothing uses
+	}
+	for _, has := range secondary {
+		has, _ := has.(map[string]any)
+		name, is := fmt.Sprint(has["rangeName"]), fmt.Sprint(has["ipCidrRange"])
+		wanted := map[string]string{podRange: cluster.Network.Pods, serviceRange: cluster.Network.Services}[name]
+		if wanted != is && wanted != "" {
+			problems = append(problems, field.Invalid(field.NewPath("persia:cluster", "network", name), wanted,
+				fmt.Sprintf("is %[1]s in the cluster, which keeps that range; write %[1]s, and use fewer nodes or a lower maxPodsPerNode if it is too small. "+
+					"To have another range, also change persia:cluster.name, which replaces the cluster with everything in it", is)))
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // checkNodeRange refuses a range of the nodes that does not contain the range that they have.

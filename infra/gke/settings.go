@@ -2,12 +2,16 @@ package gke
 
 import (
 	"cmp"
+	"fmt"
+	"net/netip"
 	"slices"
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/gcp"
 	"persia/infra/iam"
 )
@@ -36,6 +40,37 @@ func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMa
 		CidrBlocks:                  blocks,
 		GcpPublicCidrsAccessEnabled: pulumi.Bool(false),
 	}
+}
+
+// AccessWarning says to which addresses an update closes the control plane, or returns "". If Pulumi runs there,
+// it reaches nothing in the cluster afterwards.
+func AccessWarning(project string, cluster config.Cluster, resources map[resource.URN]map[string]any) string {
+	had := inState("gcp:container/cluster:Cluster", project, cluster, resources)
+	private, _ := had["privateClusterConfig"].(map[string]any)
+	authorized, _ := had["masterAuthorizedNetworksConfig"].(map[string]any)
+	blocks, _ := authorized["cidrBlocks"].([]any)
+	leavesInternet := cluster.PrivateEndpoint && private["enablePrivateEndpoint"] != true
+	open, closed := []string{"machines in the network " + cluster.Name}, []string{}
+	for _, network := range cluster.AuthorizedNetworks {
+		open = append(open, network.CIDR)
+	}
+	for _, block := range blocks {
+		block, _ := block.(map[string]any)
+		was, err := netip.ParsePrefix(fmt.Sprint(block["cidrBlock"]))
+		stays := slices.ContainsFunc(open, func(cidr string) bool {
+			is, err := netip.ParsePrefix(cidr)
+			return err == nil && contains(is, was)
+		})
+		if err == nil && (!stays || leavesInternet && !was.Addr().IsPrivate()) {
+			closed = append(closed, was.String())
+		}
+	}
+	if len(closed) == 0 {
+		return ""
+	}
+	open = slices.DeleteFunc(open, func(cidr string) bool { return slices.Contains(closed, cidr) })
+	return fmt.Sprintf("persia:cluster.authorizedNetworks: this update closes the control plane to %s: only %s can connect to it then, Pulumi included. "+
+		"If Pulumi runs elsewhere, everything after the cluster times out; keep the address that it connects from", input.And(closed), input.And(open))
 }
 
 // maintenancePolicy says when GKE upgrades. Exclusions let patches of the control

@@ -185,16 +185,17 @@ func (e *engine) edited(t *testing.T, file values) outcome {
 	assertNodes(t, e, before)
 	assert.Equal(t, e.saidToRestart(t), e.restarted(t))
 	assert.Equal(t, e.restartedOfPEDL(), e.saidToRestartOfPEDL())
-	done := outcome{e.summary(), e.effects(), e.restarted(t)}
+	done := outcome{e.summary(), e.effects(), e.restarted(t), e.warned}
 	assertSettled(t, e, file)
 	return done
 }
 
-// outcome is what an edit did: the summary of its steps, the announced effects, and what it restarted.
+// outcome is what an edit did: the summary of its steps, the announced effects, what it restarted, and all warnings.
 type outcome struct {
 	summary  string
 	effects  []string
 	restarts []string
+	warned   []string
 }
 
 // TestEditsOfTheStack edits the settings of a whole stack, one after another. The provider updates in
@@ -233,6 +234,8 @@ func TestEditsOfTheStack(t *testing.T) {
 		{"cluster", "network.nodes", "10.0.0.0/21", "refused"},
 		{"cluster", "network.nodes", "10.0.0.0/19", "update Subnetwork"},
 		{"cluster", "network.nodes", "10.0.0.0/20", "refused"},
+		{"cluster", "network.pods", "10.64.0.0/13", "refused"},
+		{"cluster", "network.services", "10.1.16.0/20", "refused"},
 		{"storage", "0.gcsFuse.create.versioning", true, "update Bucket"},
 		{"storage", "1.size", "2Ti", "update Instance, update PersistentVolume"},
 		{"storage", "2.size", "200Gi", "update Disk, update PersistentVolume"},
@@ -248,7 +251,10 @@ func TestEditsOfTheStack(t *testing.T) {
 				return
 			}
 			file = edit
-			assert.Equal(t, c.want, e.edited(t, file).summary)
+			done := e.edited(t, file)
+			assert.Equal(t, c.want, done.summary)
+			closes := c.path == "authorizedNetworks" && len(c.value.([]any)) == 0
+			assert.Equal(t, closes, strings.Contains(strings.Join(done.warned, "\n"), "closes the control plane to 203.0.113.0/24"))
 		})
 	}
 }
