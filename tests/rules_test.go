@@ -30,6 +30,7 @@ var rules = map[string]func(t *testing.T, r *testkit.Recorder){
 	"objects wait for the webhooks of GKE":        webhooks,
 	"objects have no zero values":                 zeroValues,
 	"objects are in the cluster of the stack":     providers,
+	"objects named by a hash are so in Pulumi":    hashedNames,
 }
 
 func TestRulesOfEveryStack(t *testing.T) {
@@ -267,6 +268,20 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 		for other := range brokers {
 			assert.Equal(t, job == other, strings.Contains(out, "nats_cluster:"+brokers[other]), "%s to the NATS of %s", job, other)
 			assert.Equal(t, job == other, strings.Contains(in, "persia_job:"+other), "%s to the NATS of %s", other, job)
+		}
+	}
+}
+
+// hashedNames: an object whose name changes with its content is another resource with each name. A resource that is
+// replaced by one of another name stays in the state of an interrupted update, to be deleted, and its name is taken if
+// the edit is taken back.
+func hashedNames(t *testing.T, r *testkit.Recorder) {
+	hash := regexp.MustCompile(`-[0-9a-f]{8}$`)
+	for _, registration := range r.Resources {
+		// The name of a service account has a hash of the stack's name.
+		if strings.HasPrefix(registration.TypeToken, "kubernetes:") && !strings.HasSuffix(registration.TypeToken, ":ServiceAccount") {
+			name := testkit.At(t, registration, "metadata.name").(string)
+			assert.True(t, strings.HasSuffix(registration.URN, hash.FindString(name)), "%s is named %s", registration.URN, name)
 		}
 	}
 }

@@ -243,8 +243,7 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 	defer done()
 	r, live, err := c.find(ctx, obj)
 	if err == nil && live != nil && live.GetDeletionTimestamp() == nil {
-		// The objects that it owns go first, so that the objects that they use can follow.
-		policy, uid := metav1.DeletePropagationForeground, live.GetUID()
+		policy, uid := propagation(obj), live.GetUID()
 		err = r.Delete(ctx, live.GetName(), metav1.DeleteOptions{PropagationPolicy: &policy, Preconditions: &metav1.Preconditions{UID: &uid}})
 	}
 	switch {
@@ -257,6 +256,15 @@ func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin
 		return none, nil
 	}
 	return none, p.awaitGone(ctx, r, req.URN, live)
+}
+
+// propagation returns how an object is deleted (provider/pkg/metadata/overrides.go). By default, the objects that it
+// owns go first, so that the objects that they use can follow.
+func propagation(obj *unstructured.Unstructured) metav1.DeletionPropagation {
+	if strings.EqualFold(obj.GetAnnotations()["pulumi.com/deletionPropagationPolicy"], "background") {
+		return metav1.DeletePropagationBackground
+	}
+	return metav1.DeletePropagationForeground
 }
 
 // AwaitDeletions waits until the objects of a cluster whose deletion has begun are gone. It reports progress if

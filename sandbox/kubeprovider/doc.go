@@ -28,8 +28,8 @@
 //     not ready then is reported, and the next update waits for it.
 //   - Create and update wait for the kinds in kindRules (await/awaiters.go). pulumi.com/waitFor and
 //     pulumi.com/skipAwait change that (metadata/overrides.go).
-//   - Delete goes by foreground propagation, and waits 10 minutes
-//     until the object is gone; with pulumi.com/skipAwait it does not wait for a
+//   - Delete goes by foreground propagation, unless pulumi.com/deletionPropagationPolicy says
+//     background, and waits 10 minutes until the object is gone; with pulumi.com/skipAwait it does not wait for a
 //     workload or a Job. An object or kind that is gone is deleted.
 //   - data and stringData of a Secret are secrets of Pulumi's in the state.
 //   - Another clusterIdentifier replaces the provider, and all that it manages.

@@ -62,14 +62,23 @@ func completionJob(args JobArgs, changes string, podLabels map[string]string, po
 			Spec:       pod,
 		},
 	}
-	// The spec of a Kubernetes Job cannot be changed, so its name changes with it.
-	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "completion", kube.Hash(text(spec))), labels), Spec: spec}
-	// Pulumi would wait for the end of the training.
-	job.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
+	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "completion"), labels), Spec: spec}
+	job.Annotations = map[string]string{
+		// Pulumi would wait for the end of the training.
+		"pulumi.com/skipAwait": "true",
+		// Pulumi does not wait for the end of a deletion either, so the name must be free at once.
+		"pulumi.com/deletionPropagationPolicy": "background",
+	}
 	if args.Predicted != "" {
 		job.Annotations[config.PredictedAnnotation] = args.Predicted
 	}
 	return job
+}
+
+// addCompletion registers a completion. The spec of a Kubernetes Job cannot be changed. The old one goes first,
+// so that there is always one at most, also after an interrupted update.
+func addCompletion(objects *kube.Objects, name string, job *batchv1.Job, needs []pulumi.CustomResource) {
+	objects.Add(name+"-completion", job, needs, pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges([]string{"spec"}))
 }
 
 // rolesAnnotation makes the Kubernetes Job another one when the training job is changed.
@@ -159,12 +168,11 @@ func addOperatedCompletion(objects *kube.Objects, name string, args JobArgs, cha
 	if args.Job.Suspend || args.Job.RestartPolicy == corev1.RestartPolicyAlways {
 		return
 	}
-	name += "-completion"
 	after := append(kube.Needs(job), needs...)
 	for _, object := range completionRights(args) {
-		after = append(after, objects.Add(name, object, needs))
+		after = append(after, objects.Add(name+"-completion", object, needs))
 	}
-	objects.Add(name, completionJob(args, changes, map[string]string{}, operatedCompletionPod(args)), after)
+	addCompletion(objects, name, completionJob(args, changes, map[string]string{}, operatedCompletionPod(args)), after)
 }
 
 // Any user but root: the script writes no files.

@@ -125,10 +125,31 @@ func TestFields(t *testing.T) {
 	}
 }
 
+const completion = "kubernetes:batch/v1:Job"
+
+// TestOneCompletion: a change of a job replaces its completion, so that a failed job gets another chance. The old
+// one goes first, at once, and the new one has its name.
+func TestOneCompletion(t *testing.T) {
+	for name, edit := range map[string]testkit.Edits{
+		"operator": {"persia:jobs[0].logLevel": "debug"},
+		"dev":      {"persia:jobs[0].nnWorker.image": "persiaml/persia-cuda-runtime:next"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, other := deploy(t, name, nil), deploy(t, name, edit)
+			was, is := first.All(t, completion)[0], other.All(t, completion)[0]
+			assert.Equal(t, testkit.At(t, was, "metadata.name"), was.Name)
+			assert.Equal(t, testkit.At(t, was, "metadata"), testkit.At(t, is, "metadata"))
+			assert.NotEqual(t, testkit.At(t, was, "spec"), testkit.At(t, is, "spec"))
+			assert.True(t, is.RegisterRPC.GetDeleteBeforeReplace())
+			assert.Equal(t, []string{"spec"}, is.RegisterRPC.GetReplaceOnChanges())
+			assert.Equal(t, "background", testkit.At(t, was, `metadata.annotations["pulumi.com/deletionPropagationPolicy"]`))
+		})
+	}
+}
+
 // TestJobOfOperatorIsMadeAgain: PERSIA's operator looks at no change of a job, and needs the names of its pods
 // free. The golden plan shows the rest.
 func TestJobOfOperatorIsMadeAgain(t *testing.T) {
-	const completion = "kubernetes:batch/v1:Job"
 	first := deploy(t, "operator", nil)
 	same, other := deploy(t, "operator", nil), deploy(t, "operator", testkit.Edits{"persia:jobs[0].logLevel": "debug"})
 	trigger := func(r *testkit.Recorder) any {
@@ -137,8 +158,4 @@ func TestJobOfOperatorIsMadeAgain(t *testing.T) {
 	assert.Equal(t, trigger(first), trigger(same))
 	assert.NotEqual(t, trigger(first), trigger(other))
 	assert.Contains(t, first.One(t, "kubernetes:persia.com/v1:PersiaJob", "criteo").RegisterRPC.ReplaceWith, first.One(t, testkit.DisruptionBudget, "criteo").URN)
-	end := func(r *testkit.Recorder) any {
-		return testkit.At(t, r.One(t, completion, "criteo-completion"), "metadata.name")
-	}
-	assert.NotEqual(t, end(first), end(other), "a failed job gets another chance")
 }

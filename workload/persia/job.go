@@ -56,7 +56,7 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 			objects.Add(name+"-metrics-gateway", metricsDeployment(args), needs, kube.WorkloadTimeouts())
 		}
 	}
-	objects.Add(name+"-completion", completion(args), needs)
+	addCompletion(objects, name, completion(args), needs)
 	if args.Job.Engine == config.EngineJobSet {
 		addJobSet(objects, name, args, needs)
 	} else {

@@ -76,13 +76,14 @@ func startCommand(job config.Job, role role) []string {
 }
 
 // launchName changes with the scripts, so that a changed script reaches only pods that start
-// later.
+// later. The ConfigMap has this name in Pulumi, too: until the end of an update, old and new scripts are both
+// in the cluster and in the state, whichever of them the next update asks for.
 func launchName() string {
 	all, texts := scripts(), strings.Builder{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		texts.WriteString(all[name])
 	}
-	return "persia-launch-" + kube.Hash(texts.String())
+	return "persia-scripts-" + kube.Hash(texts.String())
 }
 
 func launchConfigMap() *corev1.ConfigMap {

@@ -37,7 +37,7 @@ func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.C
 	}
 	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity(security))}, nil))
 	closed := objects.Add(name+"-closed", closedPolicy(), namespace)
-	launch := objects.Add(name+"-launch", launchConfigMap(), namespace)
+	launch := objects.Add(launchName(), launchConfigMap(), namespace)
 	monitored := append(namespace, args.MonitoringNeeds...)
 	if args.Monitoring == kube.ManagedPrometheus {
 		objects.Add(name, podMonitoring(), monitored)
