@@ -6,9 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -68,9 +73,11 @@ func take(deployment map[string]any, out io.Writer) {
 	resources, _ := deployment["resources"].([]any)
 	pending, _ := deployment["pending_operations"].([]any)
 	delete(deployment, "pending_operations")
-	known := map[any]bool{}
-	for _, resource := range resources {
-		known[resource.(map[string]any)["urn"]] = true
+	known := map[any]int{}
+	for i, resource := range resources {
+		if state := resource.(map[string]any); state["delete"] != true {
+			known[state["urn"]] = i
+		}
 	}
 	for _, operation := range pending {
 		kind := operation.(map[string]any)["type"]
@@ -81,16 +88,23 @@ func take(deployment map[string]any, out io.Writer) {
 		inputs, _ := made["inputs"].(map[string]any)
 		id := ID(token, inputs)
 		says := "may exist; the refresh looks for it"
+		at, has := known[made["urn"]]
+		// What Pulumi has deleted, to create it again, stays in the state meanwhile.
+		deleted := has && resources[at].(map[string]any)["pendingReplacement"] == true
 		switch {
 		case kind != "creating":
 			says = fmt.Sprintf("was %v; the refresh reads what became of it", kind)
-		case known[made["urn"]]:
+		case has && !deleted:
 			says = "is in the state"
 		case made["custom"] != true || id == "":
 			says = "the next `pulumi up` creates it"
 		default:
 			made["id"], made["outputs"] = id, inputs
-			resources = append(resources, made)
+			if deleted {
+				resources[at] = made
+			} else {
+				resources = append(resources, made)
+			}
 		}
 		_, _ = fmt.Fprintf(out, "%s %s: %s\n", token, urn[3], says)
 	}
@@ -130,25 +144,61 @@ func ID(token string, inputs map[string]any) string {
 	})
 }
 
-// plugin finds a plugin among processes, with its process and parent.
-var plugin = regexp.MustCompile(`(?m)^ *(\d+) +(\d+) +(?:\S*/)?(pulumi-(?:resource|language)-\S*)`)
-
-// CheckProcesses refuses to recover while plugins of a killed CLI live: they go on creating for more
-// than a minute.
+// CheckProcesses refuses to recover while plugins of a killed CLI live: they go on creating for minutes. It looks
+// at those that have run in this folder, or one that it is in, as the CLI starts plugins in the project's.
 func CheckProcesses(ctx context.Context) error {
-	text, err := exec.CommandContext(ctx, "ps", "-axo", "pid=,ppid=,args=").Output()
+	all, err := processes(ctx)
 	if err != nil {
 		return fmt.Errorf("look for plugins of a killed pulumi: %w", err)
 	}
-	var living []string
-	for _, found := range plugin.FindAllStringSubmatch(string(text), -1) {
-		ofPulumi := regexp.MustCompile(`(?m)^ *` + found[2] + ` +\d+ +(\S*/)?pulumi( |$)`)
-		if !ofPulumi.Match(text) {
-			living = append(living, found[3]+" (process "+found[1]+")")
+	var living, ids []string
+	for _, id := range slices.Sorted(maps.Keys(all)) {
+		p := all[id]
+		isPlugin := strings.HasPrefix(p.program, "pulumi-resource-") || strings.HasPrefix(p.program, "pulumi-language-")
+		if isPlugin && all[p.parent].program != "pulumi" && p.folder != "" && strings.HasPrefix(all[os.Getpid()].folder+"/", p.folder+"/") {
+			living, ids = append(living, fmt.Sprintf("%s (process %d)", p.program, id)), append(ids, strconv.Itoa(id))
 		}
 	}
 	if len(living) == 0 {
 		return nil
 	}
-	return fmt.Errorf("plugins of a killed pulumi still run, and may go on creating: %s; wait until they end, or end them", strings.Join(living, ", "))
+	return fmt.Errorf("plugins of a killed pulumi still run here, and may go on creating: %s; wait until they end, or run `kill %s`",
+		strings.Join(living, ", "), strings.Join(ids, " "))
+}
+
+// process is a process of this machine: the name of its program, and its folder, or "" for another user's.
+type process struct {
+	parent          int
+	program, folder string
+}
+
+// processes returns processes by their IDs: all, or this user's where there is no /proc, as on macOS. They are all in
+// this folder then, for all that ps says.
+func processes(ctx context.Context) (map[int]process, error) {
+	all, stats := map[int]process{}, regexp.MustCompile(`(?s)^(\d+) \(.*\) \S (\d+) `)
+	add := func(id, parent, program, folder string) {
+		number, _ := strconv.Atoi(id)
+		of, _ := strconv.Atoi(parent)
+		all[number] = process{of, path.Base(program), folder}
+	}
+	files, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range files {
+		text, _ := os.ReadFile(file)
+		arguments, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		folder, _ := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
+		program, _, _ := strings.Cut(string(arguments), "\x00")
+		if stat := stats.FindStringSubmatch(string(text)); stat != nil { // it has not ended meanwhile
+			add(stat[1], stat[2], program, folder)
+		}
+	}
+	if len(files) > 0 {
+		return all, nil
+	}
+	text, err := exec.CommandContext(ctx, "ps", "-xo", "pid=,ppid=,args=").Output()
+	for line := range strings.Lines(string(text)) {
+		if words := strings.Fields(line); len(words) > 2 {
+			add(words[0], words[1], words[2], ".")
+		}
+	}
+	return all, err
 }

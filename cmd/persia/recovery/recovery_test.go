@@ -4,19 +4,30 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 const exported = `{"version": 3, "deployment": {
-	"resources": [{"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Namespace::known", "custom": true}],
+	"resources": [
+		{"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Namespace::known", "custom": true},
+		{"urn": "urn:pulumi:dev::persia::gcp:container/nodePool:NodePool::spot", "custom": true, "id": "the deleted one", "pendingReplacement": true},
+		{"urn": "urn:pulumi:dev::persia::gcp:container/nodePool:NodePool::next", "custom": true, "id": "deleted", "pendingReplacement": true},
+		{"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Namespace::after", "custom": true, "dependencies": ["urn:pulumi:dev::persia::gcp:container/nodePool:NodePool::spot"]}],
 	"pending_operations": [
 		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::persia:gke:Cluster$gcp:container/nodePool:NodePool::persia-gpu", "custom": true,
 			"parent": "urn:pulumi:dev::persia::persia:gke:Cluster::persia", "provider": "urn:pulumi:dev::persia::pulumi:providers:gcp::google::123",
@@ -25,6 +36,8 @@ const exported = `{"version": 3, "deployment": {
 			"parent": "urn:pulumi:dev::persia::pulumi:pulumi:Stack::persia-dev", "provider": "urn:pulumi:dev::persia::pulumi:providers:kubernetes::default_4_30_0::1",
 			"inputs": {"metadata": {"namespace": "persia", "name": "gone"}}}},
 		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::kubernetes:core/v1:Namespace::known", "custom": true, "inputs": {"metadata": {"name": "known"}}}},
+		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::gcp:container/nodePool:NodePool::spot", "custom": true,
+			"inputs": {"project": "p", "location": "us-central1", "cluster": "persia", "name": "spot"}}},
 		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::persia:iam:Keys::keys"}},
 		{"type": "creating", "resource": {"urn": "urn:pulumi:dev::persia::gcp:projects/iAMMember:IAMMember::member", "custom": true}},
 		{"type": "deleting", "resource": {"urn": "urn:pulumi:dev::persia::gcp:storage/bucket:Bucket::bucket", "custom": true}}
@@ -38,8 +51,11 @@ func TestRun(t *testing.T) {
 			var imported struct {
 				Version    int
 				Deployment struct {
-					Resources []struct{ URN, ID string }
-					Pending   []any `json:"pending_operations"`
+					Resources []struct {
+						URN, ID            string
+						PendingReplacement bool
+					}
+					Pending []any `json:"pending_operations"`
 				}
 			}
 			var said strings.Builder
@@ -66,10 +82,18 @@ func TestRun(t *testing.T) {
 			assert.Equal(t, 3, imported.Version)
 			assert.Empty(t, imported.Deployment.Pending)
 			ids := map[string]string{}
+			names, replaced := []string{}, []string{}
 			for _, resource := range imported.Deployment.Resources {
-				ids[resource.URN[strings.LastIndex(resource.URN, "::")+2:]] = resource.ID
+				name := resource.URN[strings.LastIndex(resource.URN, "::")+2:]
+				if names = append(names, name); resource.PendingReplacement {
+					replaced = append(replaced, name)
+				}
+				ids[name] = resource.ID
 			}
-			assert.Equal(t, map[string]string{"known": "", "persia-gpu": "projects/p/locations/us-central1/clusters/persia/nodePools/gpu", "gone": "persia/gone"}, ids)
+			assert.Equal(t, map[string]string{"known": "", "persia-gpu": "projects/p/locations/us-central1/clusters/persia/nodePools/gpu", "gone": "persia/gone",
+				"spot": "projects/p/locations/us-central1/clusters/persia/nodePools/spot", "next": "deleted", "after": ""}, ids)
+			assert.Equal(t, []string{"known", "spot", "next", "after", "persia-gpu", "gone"}, names, "a resource stays before those that depend on it")
+			assert.Equal(t, []string{"next"}, replaced, "the next up creates it")
 			for _, text := range []string{"Namespace known: is in the state", "NodePool persia-gpu: may exist", "Keys keys: the next `pulumi up` creates it",
 				"IAMMember member: the next `pulumi up` creates it", "Bucket bucket: was deleting", "run `pulumi up`"} {
 				assert.Contains(t, said.String(), text)
@@ -78,15 +102,52 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestCheckProcesses: a provider without its CLI may still create resources.
+// TestCheckProcesses: a provider without its CLI may still create resources of the stack that it ran for. Those of
+// other projects and people do not matter, and the machine needs no ps.
 func TestCheckProcesses(t *testing.T) {
-	sleep, err := exec.LookPath("sleep")
-	require.NoError(t, err)
-	orphan := filepath.Join(t.TempDir(), "pulumi-resource-orphan")
-	require.NoError(t, os.Symlink(sleep, orphan))
-	command := exec.Command(orphan, "1h")
-	require.NoError(t, command.Start())
-	defer func() { _ = command.Wait() }()
-	defer func() { _ = command.Process.Kill() }()
-	assert.ErrorContains(t, CheckProcesses(t.Context()), "pulumi-resource-orphan (process ")
+	if _, err := os.Stat("/proc/self"); err != nil {
+		testkit.Skip(t, err)
+	}
+	programs, project, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
+	for program, is := range map[string]string{"pulumi-resource-a": "sleep", "pulumi-language-go": "sleep", "pulumi": "sh"} {
+		path, err := exec.LookPath(is)
+		require.NoError(t, err)
+		require.NoError(t, os.Symlink(path, filepath.Join(programs, program)))
+	}
+	inside := filepath.Join(project, "a", "folder")
+	require.NoError(t, os.MkdirAll(inside, 0o700))
+	provider := filepath.Join(programs, "pulumi-resource-a")
+	for name, test := range map[string]struct {
+		command  []string
+		in, from string
+		finds    bool
+	}{
+		"a provider":                 {[]string{provider, "1h"}, project, project, true},
+		"a language host":            {[]string{filepath.Join(programs, "pulumi-language-go"), "1h"}, project, project, true},
+		"from a folder of a project": {[]string{provider, "1h"}, project, inside, true},
+		"of another project":         {[]string{provider, "1h"}, elsewhere, project, false},
+		"of a folder with its name":  {[]string{provider, "1h"}, project, project + "2", false},
+		"of a CLI that runs":         {[]string{filepath.Join(programs, "pulumi"), "-c", "trap 'kill $!' TERM; " + provider + " 1h & wait"}, project, project, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.Command(test.command[0], test.command[1:]...)
+			command.Dir = test.in
+			require.NoError(t, command.Start())
+			defer func() { _, _ = command.Process.Signal(syscall.SIGTERM), command.Wait() }()
+			require.Eventually(t, func() bool {
+				all, err := processes(t.Context())
+				return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(all)), func(p process) bool { return p.folder == test.in && p.program != "pulumi" })
+			}, time.Minute, time.Millisecond)
+			require.NoError(t, os.MkdirAll(test.from, 0o700))
+			t.Chdir(test.from)
+			t.Setenv("PATH", "")
+			err := CheckProcesses(t.Context())
+			if test.finds {
+				id := command.Process.Pid
+				require.ErrorContains(t, err, fmt.Sprintf("%s (process %d); wait until they end, or run `kill %d`", filepath.Base(test.command[0]), id, id))
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
 }
