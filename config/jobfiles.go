@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"net/netip"
 	"path"
 	"regexp"
@@ -30,29 +31,32 @@ func (c *jobChecker) outlives(v corev1.Volume) bool {
 }
 
 // warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in
-// which both can write a checkpoint that outlives them.
+// which both can write a checkpoint that outlives them, or embedding workers could not load it.
 func (c *jobChecker) warnOfCheckpoints(j *Job) {
 	type directory struct{ volume, path string }
-	writable := func(role *Role) []directory {
+	mounted := func(role *Role, reads bool) []directory {
 		var all []directory
 		for _, m := range j.MountsOf(*role) {
-			if !m.ReadOnly {
+			if reads || !m.ReadOnly {
 				all = append(all, directory{m.Volume, m.MountPath})
 			}
 		}
 		for _, m := range role.VolumeMounts {
 			for _, v := range j.Volumes {
-				if m.Name == v.Name && !m.ReadOnly && c.outlives(v) {
+				if m.Name == v.Name && (reads || !m.ReadOnly) && c.outlives(v) {
 					all = append(all, directory{"volumes/" + v.Name, path.Clean(m.MountPath)})
 				}
 			}
 		}
 		return all
 	}
-	workers, servers := writable(&j.NNWorker.Role), writable(&j.EmbeddingParameterServer)
-	if !slices.ContainsFunc(workers, func(d directory) bool { return slices.Contains(servers, d) }) {
-		c.Warn(j.at.Child("mounts"), "%s and %s have no volume in common that both mount at one path and can write, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job",
-			KindNNWorker.Field, KindEmbeddingParameterServer.Field)
+	workers, servers, readers := mounted(&j.NNWorker.Role, false), mounted(&j.EmbeddingParameterServer, false), mounted(&j.EmbeddingWorker, true)
+	roles := fmt.Sprintf("%s and %s can write and %s can read", KindNNWorker.Field, KindEmbeddingParameterServer.Field, KindEmbeddingWorker.Field)
+	shared := func(is func(directory) bool) bool {
+		return slices.ContainsFunc(workers, is) && slices.ContainsFunc(servers, is) && slices.ContainsFunc(readers, is)
+	}
+	if !slices.ContainsFunc(workers, func(d directory) bool { return shared(func(other directory) bool { return other == d }) }) {
+		c.Warn(j.at.Child("mounts"), "there is no volume that %s at one path, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job", roles)
 	}
 	for _, env := range j.envs() {
 		for i, e := range env.list {
@@ -62,8 +66,8 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 			below := func(d directory) bool {
 				return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
 			}
-			if !slices.ContainsFunc(workers, below) || !slices.ContainsFunc(servers, below) {
-				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that both %s and %s can write, so checkpoints are lost with the containers; write a path below a mountPath", e.Value, KindNNWorker.Field, KindEmbeddingParameterServer.Field)
+			if !shared(below) {
+				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that %s, so checkpoints are lost with the containers, or cannot be loaded; write a path below a mountPath", e.Value, roles)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestStackFilesWarnings(t *testing.T) {
 		s, err := config.Load(testkit.Parse(t, string(text)).Decrypted().Get, os.DirFS("../examples"))
 		require.NoError(t, err, path)
 		for _, warning := range s.Warnings() {
-			known := strings.Contains(path, "Pulumi.manifest") && strings.Contains(warning, "have no volume in common")
+			known := strings.Contains(path, "Pulumi.manifest") && strings.Contains(warning, "there is no volume that nnWorker and embeddingParameterServer can write")
 			assert.True(t, known, "%s: %s", path, warning)
 		}
 	}

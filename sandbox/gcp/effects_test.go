@@ -200,7 +200,7 @@ func TestEffects(t *testing.T) {
 			"does not see its checkpoints, and trains from the newest complete checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none. They stay in " + checkpoints,
 		}, nil},
 		{"no volume", nil, ofJob("mounts", []any{}), []string{
-			"does not see its checkpoints, and trains from the beginning, because nn-workers and embedding parameter servers mount no writable volume at the same path. They stay in " + checkpoints,
+			"does not see its checkpoints, and trains from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path. They stay in " + checkpoints,
 			"the job criteo restarts",
 		}, all},
 		{"a volume to read only", nil, ofJob("mounts", []any{values{"volume": "checkpoints", "mountPath": "/checkpoints", "readOnly": true}}), []string{

@@ -135,7 +135,7 @@ func (s Stack) start(job Job) string {
 	case job.ByOperator:
 		return "from what its script loads"
 	default:
-		return "from the beginning, because nn-workers and embedding parameter servers mount no writable volume at the same path"
+		return "from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path"
 	}
 }
 

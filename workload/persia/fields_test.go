@@ -50,6 +50,10 @@ func TestFields(t *testing.T) {
 	type object = map[string]any
 	memory := edits{job + "volumes": list{object{"name": "memory", "emptyDir": object{"medium": "Memory"}}, object{"name": "data", "nfs": object{"server": "10.0.0.2", "path": "/"}}}}
 	env := func(name, value string) string { return `{"name":"` + name + `","value":"` + value + `"}` }
+	checkpoints := func(readOnly bool) list {
+		return list{object{"volume": "checkpoints-vol", "mountPath": "/checkpoints", "readOnly": readOnly}}
+	}
+	writers := edits{job + "mounts": nil, job + "nnWorker.mounts": checkpoints(false), job + "embeddingParameterServer.mounts": checkpoints(false)}
 	longest := strings.Repeat("j", 35)
 	for name, test := range map[string]struct {
 		stack    string
@@ -71,6 +75,9 @@ func TestFields(t *testing.T) {
 		}}), nnWorker, []string{env("PERSIA_SCRATCH", "/dev/shm")}},
 		"no volume to write to": {"dev", edits{job + "mounts[0].readOnly": true}, nnWorker,
 			[]string{env("PERSIA_STATE_DIR", "/var/lib/persia/adult-income/1"), "not PERSIA_CKPT_ROOT"}},
+		"embedding workers that cannot load": {"dev", writers, nnWorker,
+			[]string{env("PERSIA_STATE_DIR", "/checkpoints/.persia/adult-income/1"), "not PERSIA_CKPT_ROOT"}},
+		"embedding workers that only load": {"dev", writers.And(edits{job + "embeddingWorker.mounts": checkpoints(true)}), nnWorker, []string{env("PERSIA_CKPT_ROOT", "/checkpoints/adult-income/1")}},
 		"another run": {"dev", edits{job + "runId": "second"}, nnWorker,
 			[]string{env("PERSIA_RUN", "second"), env("PERSIA_STATE_DIR", "/checkpoints/.persia/adult-income/second"), env("PERSIA_CKPT_ROOT", "/checkpoints/adult-income/second")}},
 		"variables of the job and its role, which win": {"dev", edits{

@@ -120,17 +120,18 @@ type shared struct {
 	path string
 }
 
-// sharedDirectories returns the shared directories of a role, in the order of its mounts.
-func sharedDirectories(args JobArgs, role config.Role) []shared {
+// sharedDirectories returns the shared directories of a role, in the order of its mounts, with those that it only
+// reads if reads is true.
+func sharedDirectories(args JobArgs, role config.Role, reads bool) []shared {
 	var all []shared
 	for _, mount := range args.Job.MountsOf(role) {
-		if !mount.ReadOnly {
+		if reads || !mount.ReadOnly {
 			all = append(all, shared{volume: "claim " + args.Claims[mount.Volume], path: mount.MountPath})
 		}
 	}
 	for _, mount := range role.VolumeMounts {
 		for _, volume := range args.Job.Volumes {
-			if volume.Name == mount.Name && !mount.ReadOnly && outlivesPod(volume.VolumeSource) {
+			if volume.Name == mount.Name && (reads || !mount.ReadOnly) && outlivesPod(volume.VolumeSource, reads) {
 				all = append(all, shared{volumeOf(volume), cmp.Or(mount.SubPathExpr, mount.SubPath), path.Clean(mount.MountPath)})
 			}
 		}
@@ -164,7 +165,7 @@ func stateDirectory(args JobArgs, role role) string {
 	if directory, ok := checkpointDirectory(args, role); ok {
 		return recordIn(args, []shared{directory})
 	}
-	return recordIn(args, slices.DeleteFunc(sharedDirectories(args, role.config), shared.differs))
+	return recordIn(args, slices.DeleteFunc(sharedDirectories(args, role.config, false), shared.differs))
 }
 
 // checkpointRoot returns the directory for the checkpoints of a run's attempts, or "" for a role
@@ -176,24 +177,25 @@ func checkpointRoot(args JobArgs, role role) string {
 	return ""
 }
 
-// checkpointDirectory returns the directory with the checkpoints of a job, if a role has it. nn-workers
-// and embedding parameter servers write to the same directory, so both must mount the same volume at
-// the same path.
+// checkpointDirectory returns the directory with the checkpoints of a job, if a role has it. nn-workers and embedding
+// parameter servers write to the same directory, and embedding workers begin to load from it, so all of them must
+// mount the same volume at the same path.
 func checkpointDirectory(args JobArgs, role role) (shared, bool) {
-	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer)
-	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role) {
-		if slices.Contains(servers, directory) && !directory.differs() {
-			return directory, slices.Contains(sharedDirectories(args, role.config), directory)
+	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer, false)
+	readers := sharedDirectories(args, args.Job.EmbeddingWorker, true)
+	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role, false) {
+		if slices.Contains(servers, directory) && slices.Contains(readers, directory) && !directory.differs() {
+			return directory, slices.Contains(sharedDirectories(args, role.config, false), directory)
 		}
 	}
 	return shared{}, false
 }
 
-// outlivesPod reports whether a volume is a claim or a share, which every pod finds again.
-// The program cannot know that about directories of nodes.
-func outlivesPod(source corev1.VolumeSource) bool {
+// outlivesPod reports whether a volume is a claim or a share, which every pod finds again, and can write or only
+// reads. The program cannot know that about directories of nodes.
+func outlivesPod(source corev1.VolumeSource, reads bool) bool {
 	claim := source.PersistentVolumeClaim
-	return claim != nil && !claim.ReadOnly || source.NFS != nil && !source.NFS.ReadOnly
+	return claim != nil && (reads || !claim.ReadOnly) || source.NFS != nil && (reads || !source.NFS.ReadOnly)
 }
 
 // coordinatorAddress returns the address of nn-worker 0, which does not depend on its node.
