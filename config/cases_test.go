@@ -38,6 +38,8 @@ func TestCases(t *testing.T) {
 		"16-filestore-by-private-service-access": {"persia:storage[0].filestore.create.connectMode: does not exist", "create the instance yourself, and write instance and ip without create"},
 		"17-one-network-card":                    {job + ".nnWorker.nodePool: a a3-megagpu-8g has several network cards, and pods get one of them"},
 		"19-names-with-underscores":              {"nnWorker of clicks", "without did you mean"},
+		"27-filestore-between-steps":             {`persia:storage[1].size: Invalid value: "1500Gi": is not a capacity of an instance of the tier ZONAL; write 1280Gi or 1536Gi`},
+		"38-scratch-larger-than-the-disk":        {job + ".volumes[0].emptyDir.sizeLimit: is more than the 43Gi that a node of the pool cpu has for pods", "write disk.sizeGb or localSsdCount for the pool"},
 		"published-persiajob":                    {"nnWorker of you-job-name", "without read_only"},
 		"published-volume":                       {"checkpoints-vol is mounted with []"},
 		"published-pedl":                         {"PEDL database"},

@@ -249,7 +249,10 @@ func TestJobWarned(t *testing.T) {
 	shared := func(source edits) edits { // a volume of the job instead of the stack's
 		mounts := []any{edits{"name": "d", "mountPath": "/data"}}
 		return edits{"persia:storage": []any{}, job + ".mounts": nil, job + ".volumes": []any{edits{"name": "d"}.And(source)},
-			job + ".nnWorker.volumeMounts": mounts, job + ".embeddingParameterServer.volumeMounts": mounts}
+			job + ".nnWorker.volumeMounts": mounts, job + ".embeddingParameterServer.volumeMounts": mounts, job + ".embeddingWorker.volumeMounts": mounts}
+	}
+	scratch := func(directory edits) edits { // of the dataloaders, whose nodes have disks of 100 GB
+		return edits{job + ".volumes": []any{edits{"name": "s", "emptyDir": directory}}, job + ".dataloader.volumeMounts": []any{edits{"name": "s", "mountPath": "/s"}}}
 	}
 	secondJob := func(checkpoints string) edits { // a small job beside the first
 		small := func(pool string, limits edits) edits {
@@ -268,8 +271,11 @@ func TestJobWarned(t *testing.T) {
 		{"checkpoints of two jobs in two directories", secondJob("/checkpoints/b").And(env("PERSIA_CKPT_DIR", "/checkpoints/a")), "persia:jobs[1].env[0].value", nil},
 		// Checkpoints.
 		{"checkpoints on the job's volume", edits{}, job + ".mounts", nil},
-		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"nnWorker and embeddingParameterServer have no volume in common", "no checkpoint"}},
-		{"nn-workers and servers with the volume", on("nnWorker", "embeddingParameterServer"), job + ".mounts", nil},
+		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"no volume that nnWorker and embeddingParameterServer can write and embeddingWorker can read", "no checkpoint"}},
+		{"embedding workers without the volume", on("nnWorker", "embeddingParameterServer"), job + ".mounts", []string{"embeddingWorker can read", "no checkpoint"}},
+		{"all but the dataloaders with the volume", on("nnWorker", "embeddingParameterServer", "embeddingWorker"), job + ".mounts", nil},
+		{"embedding workers that read", on("nnWorker", "embeddingParameterServer").And(edits{job + ".embeddingWorker.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/checkpoints", "readOnly": true}}}), job + ".mounts", nil},
+		{"own checkpoints that embedding workers lack", on("nnWorker", "embeddingParameterServer").And(env("PERSIA_CKPT_DIR", "/checkpoints/a")), variable + ".value", []string{"embeddingWorker can read", "cannot be loaded"}},
 		{"servers with the volume elsewhere", on("nnWorker").And(edits{job + ".embeddingParameterServer.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/other"}}}), job + ".mounts", []string{"at one path"}},
 		{"checkpoints on a disk of the job", shared(edits{"gcePersistentDisk": edits{"pdName": "d"}}), job + ".mounts", nil},
 		{"checkpoints on a read-only CSI volume", shared(edits{"csi": edits{"driver": "data.csi.example.com", "readOnly": true}}), job + ".mounts", []string{"keeps no checkpoint"}},
@@ -282,6 +288,10 @@ func TestJobWarned(t *testing.T) {
 		{"another NATS", env("PERSIA_NATS_URL", "nats://other:4222"), variable + ".name", []string{"another NATS than its own", "remove it"}},
 		// Volumes and pools.
 		{"directory of each node", shared(edits{"hostPath": edits{"path": "/var/lib/a"}}), job + ".mounts", []string{"keeps no checkpoint"}},
+		{"a directory that fits", scratch(edits{"sizeLimit": "40Gi"}), job + ".volumes[0].emptyDir.sizeLimit", nil},
+		{"a directory beyond the disk", scratch(edits{"sizeLimit": "50Gi"}), job + ".volumes[0].emptyDir.sizeLimit", []string{"more than the 43Gi that a node of the pool loaders has"}},
+		{"a directory in memory", scratch(edits{"sizeLimit": "50Gi", "medium": "Memory"}), job + ".volumes[0].emptyDir.sizeLimit", nil},
+		{"a directory on local SSDs", scratch(edits{"sizeLimit": "50Gi"}).And(edits{"persia:nodePools[1].localSsdCount": 4}), job + ".volumes[0].emptyDir.sizeLimit", nil},
 		{"pods that never end", leftToOperator(edits{job + ".restartPolicy": "Always"}), job + ".restartPolicy", []string{"pods that have finished start again"}},
 		{"pods that end", leftToOperator(edits{job + ".restartPolicy": "OnFailure"}), job + ".restartPolicy", nil},
 		{"embeddings on spot machines", edits{"persia:nodePools[2].spot": true}, job + ".embeddingParameterServer.nodePool", []string{"the job loses its embeddings"}},

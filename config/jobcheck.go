@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/capacity"
 	"persia/config/input"
 )
 
@@ -186,6 +187,17 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 		}
 		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
 			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
+		}
+		for _, role := range j.Roles() {
+			pool, _ := s.Pool(role.NodePool)
+			room := s.nodeRoom(pool).EphemeralBytes
+			for k, volume := range j.Volumes {
+				directory := volume.EmptyDir
+				if directory != nil && directory.Medium == "" && role.mountsVolume(volume.Name) && directory.SizeLimit != nil && directory.SizeLimit.Value() > room {
+					p.Warn(j.at.Child("volumes").Index(k).Child("emptyDir", "sizeLimit"), "is more than the %dGi that a node of the pool %s has for pods: "+
+						"Kubernetes places the pods all the same, and evicts them when the disk is full; write disk.sizeGb or localSsdCount for the pool", room/capacity.GiB, role.NodePool)
+				}
+			}
 		}
 		if pool, _ := s.Pool(j.EmbeddingParameterServer.NodePool); pool.Spot {
 			p.Warn(j.at.Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)

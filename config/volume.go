@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/input"
+	"persia/gcp"
 )
 
 // Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
@@ -131,6 +133,12 @@ func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
 		p.Invalid(path.Child("reclaimPolicy"), v.ReclaimPolicy, "applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack if the data may be deleted with the stack")
 	}
 	v.checkSource(p, path, stack)
+	if f, size := v.Filestore, v.SizeGiB(); f != nil && f.Create != nil && size > 0 {
+		if next, _ := gcp.FilestoreSizes(f.Create.Tier, size); len(next) > 0 && !slices.Contains(next, size) {
+			p.Invalid(path.Child("size"), v.Size, "is not a capacity of an instance of the tier %s; write %s",
+				f.Create.Tier, input.Or(input.Words(next, func(gib int64) string { return fmt.Sprintf("%dGi", gib) })))
+		}
+	}
 	if options := path.Child("mountOptions"); v.HostPath != nil && len(v.MountOptions) > 0 {
 		p.Invalid(options, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
 	} else {

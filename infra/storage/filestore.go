@@ -103,6 +103,7 @@ func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (prese
 	}
 	if len(instance.FileShares) > 0 {
 		found.sizeGiB = int64(instance.FileShares[0].CapacityGb)
+		_, found.mostGiB = gcp.FilestoreSizes(instance.Tier, found.sizeGiB)
 		found.fixed = append(found.fixed, fixed{"share", s.Share, instance.FileShares[0].Name})
 	}
 	network := ""

@@ -25,6 +25,8 @@ type present struct {
 	Found
 	labels  map[string]string
 	sizeGiB int64
+	// mostGiB is how far the storage can grow, or 0 if that is not known.
+	mostGiB int64
 	// fixed cannot be changed.
 	fixed []fixed
 }
@@ -107,13 +109,17 @@ func check(path *field.Path, volume *config.Volume, there present, owner string)
 	return append(problems, checkSize(path.Child("size"), volume, there)...)
 }
 
-// checkSize refuses to shrink storage of the stack, and claims that are larger than their storage.
+// checkSize refuses to shrink storage of the stack, or to grow it where that is not possible, and claims that are
+// larger than their storage.
 func checkSize(path *field.Path, volume *config.Volume, there present) field.ErrorList {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
 	case is == 0:
 		return nil
 	case volume.Creates() && wanted < is:
 		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", volume.Source(), is, is))}
+	case volume.Creates() && there.mostGiB > 0 && wanted > there.mostGiB:
+		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and grows to %dGi at most; write that or less. "+
+			"For more, add a volume with another instance or a bucket, copy the data while no job runs, and mount that one", volume.Source(), is, there.mostGiB))}
 	case !volume.Creates() && wanted > is:
 		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))}
 	}

@@ -60,7 +60,7 @@ func world(t *testing.T) *Cloud {
 		{"compute.subnetwork", subnetwork, Body{"network": network, "ipCidrRange": "10.0.0.0/20", "secondaryIpRanges": ranges("10.4.0.0/14")}},
 		{"compute.router", router, Body{"network": network}},
 		{"compute.disk", "projects/p/zones/us-central1-a/disks/d", Body{"sizeGb": 100.0}},
-		{"file.instance", "projects/p/locations/us-central1/instances/i", instance(network)},
+		{"file.instance", filer, instance(network)},
 		{"container.cluster", cluster, Body{"network": network, "subnetwork": subnetwork}},
 		{"container.nodePool", cluster + "/nodePools/system", Body{"config": Body{"machineType": "e2-standard-4"}}},
 	} {
@@ -74,10 +74,18 @@ const (
 	subnetwork = "projects/p/regions/us-central1/subnetworks/s"
 	router     = "projects/p/regions/us-central1/routers/r"
 	cluster    = "projects/p/locations/us-central1/clusters/c"
+	filer      = "projects/p/locations/us-central1/instances/i"
 )
 
 func ranges(pods string) []any {
 	return []any{Body{"rangeName": "pods", "ipCidrRange": pods}, Body{"rangeName": "services", "ipCidrRange": "10.8.0.0/20"}}
+}
+
+// share is an instance with a capacity in GiB.
+func share(tier string, gib int) Body {
+	body := instance(network)
+	body["tier"], body["fileShares"] = tier, []any{Body{"name": "s", "capacityGb": gib}}
+	return body
 }
 
 func instance(network string) Body { return Body{"networks": []any{Body{"network": network}}} }
@@ -117,6 +125,8 @@ func TestRefusals(t *testing.T) {
 		"an update that says nothing":        {nil, update("container.cluster", cluster, "releaseChannel", nil), "Error 400: Must specify a field to update., badRequest"},
 		"another kind":                       {nil, create("compute.address", "a", nil), "has no compute.address"},
 		"a subnetwork without its network":   {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network + "2", "ipCidrRange": "10.0.0.0/20"}), "Error 404: The resource '" + network + "2' was not found"},
+		"an instance between two steps":      {nil, create("file.instance", filer+"2", share("ZONAL", 1500)), "Error 400: Invalid capacity 1500 GiB for tier ZONAL"},
+		"an instance beyond its band":        {create("file.instance", filer+"2", share("ZONAL", 9216)), update("file.instance", filer+"2", "fileShares", share("ZONAL", 12800)["fileShares"]), "Invalid capacity 12800 GiB"},
 		"no range":                           {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network}), "Invalid value for field 'resource.ipCidrRange': ''"},
 		"a router without its network":       {nil, create("compute.router", router+"2", Body{"network": network + "2"}), network + "2' was not found"},
 		"a gateway without its router":       {nil, create("compute.router.nat", "p/us-central1/r2/nat", Body{}), "routers/r2' was not found"},

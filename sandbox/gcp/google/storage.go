@@ -2,7 +2,10 @@ package google
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"persia/gcp"
 )
 
 // bucketDefaults returns the defaults of the recorded bucket, which is in a multi-region.
@@ -32,9 +35,16 @@ func completeBucket(_ *Cloud, name string, body, _ Body) error {
 	return nil
 }
 
-// completeInstance gives an instance an address in its network.
-func completeInstance(_ *Cloud, name string, body, _ Body) error {
+// completeInstance gives an instance an address in its network. It refuses capacities that the tier does not
+// have, or to which the instance cannot grow†.
+func completeInstance(_ *Cloud, name string, body, old Body) error {
 	body["name"] = name
+	capacity, was := capacityOf(body), capacityOf(old)
+	next, _ := gcp.FilestoreSizes(Text(body, "tier"), capacity)
+	_, most := gcp.FilestoreSizes(Text(old, "tier"), was)
+	if len(next) > 0 && !slices.Contains(next, capacity) || most > 0 && capacity > most {
+		return refuse(400, "badRequest", "Invalid capacity %d GiB for tier %s", capacity, Text(body, "tier"))
+	}
 	for _, network := range Objects(body, "networks") {
 		network["network"] = Segment(Text(network, "network"))
 		fill(network, "reservedIpRange", "10.200.0.0/29")
@@ -47,6 +57,14 @@ func completeInstance(_ *Cloud, name string, body, _ Body) error {
 	}
 	fill(body, "protocol", "NFS_V3") // †
 	return nil
+}
+
+// capacityOf returns the capacity of an instance in GiB, or 0.
+func capacityOf(body Body) (gib int64) {
+	for _, share := range Objects(body, "fileShares") {
+		_, _ = fmt.Sscan(fmt.Sprint(share["capacityGb"]), &gib)
+	}
+	return gib
 }
 
 func networkOfInstance(name string, body Body) string {
