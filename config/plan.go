@@ -9,10 +9,15 @@ import (
 	"persia/gcp"
 )
 
-// Plan compares what the node pools must hold with what they hold.
-func (s *Stack) Plan() capacity.Plan {
+// Plan compares what the node pools must hold with what they hold. Pools that an update deletes last take quotas,
+// too.
+func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 	var pools []capacity.Pool
 	var usage []capacity.Usage
+	use := func(p Pool, machine gcp.Machine, nodes int) {
+		disk := capacity.Disk{Type: p.Disk.Type, GB: p.Disk.SizeGB}
+		usage = append(usage, capacity.Usage{Machine: machine, Spot: p.Spot, Nodes: nodes, BootDisk: disk, LocalSSDs: p.LocalSSDs})
+	}
 	for _, p := range s.Pools() {
 		machine, _ := p.Machine(s.MachineTypes)
 		pools = append(pools, capacity.Pool{
@@ -25,13 +30,11 @@ func (s *Stack) Plan() capacity.Plan {
 			Pods:    s.mostPodsOn(p),
 			Upgrade: s.upgrade(p),
 		})
-		usage = append(usage, capacity.Usage{
-			Machine:   machine,
-			Spot:      p.Spot,
-			Nodes:     p.MostNodes() + s.upgrade(p).Additional,
-			BootDisk:  capacity.Disk{Type: p.Disk.Type, GB: p.Disk.SizeGB},
-			LocalSSDs: p.LocalSSDs,
-		})
+		use(p, machine, p.MostNodes()+s.upgrade(p).Additional)
+	}
+	for _, p := range leaving {
+		machine, _ := p.Machine(s.MachineTypes)
+		use(p, machine, p.MostNodes())
 	}
 	plan := capacity.NewPlan(pools, s.price)
 	plan.NoRegion = s.region() == ""

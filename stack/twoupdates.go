@@ -30,6 +30,7 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 				job.At().Child("engine"), job.Engine, job.Name, was.Engine(), inTwoUpdates))
 		}
 	}
+	problems = append(problems, checkReserved(cfg, before))
 	clusters := cfg.NATSClusters()
 	for i := range cfg.Jobs {
 		job, starting := &cfg.Jobs[i], map[string]bool{}
@@ -52,6 +53,20 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// checkReserved refuses nodes that need machines of a reservation that a leaving pool still has.
+func checkReserved(cfg *config.Stack, before effects.Stack) error {
+	for _, old := range before.Leaving(cfg.Pools()) {
+		for _, pool := range cfg.Pools() {
+			if old.Reservation != "" && pool.Reservation == old.Reservation && before.Grows(pool) {
+				return fmt.Errorf("%s: Invalid value: %q: the nodes of %s would wait for the machines of the pool %s, which Pulumi deletes only when they are there; "+
+					"keep the name %s, or remove both pools and the jobs on them, run `pulumi up`, then write %s and the jobs again and run it again",
+					cfg.PoolPath(pool.Name).Child("reservation"), pool.Reservation, pool.Name, old.Name, old.Name, pool.Name)
+			}
+		}
+	}
+	return nil
 }
 
 // checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all

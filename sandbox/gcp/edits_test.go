@@ -185,17 +185,18 @@ func (e *engine) edited(t *testing.T, file values) outcome {
 	assertNodes(t, e, before)
 	assert.Equal(t, e.saidToRestart(t), e.restarted(t))
 	assert.Equal(t, e.restartedOfPEDL(), e.saidToRestartOfPEDL())
-	done := outcome{e.summary(), e.effects(), e.restarted(t), e.warned}
+	done := outcome{e.summary(), e.effects(), e.restarted(t), e.warned, e.planned}
 	assertSettled(t, e, file)
 	return done
 }
 
-// outcome is what an edit did: the summary of its steps, the announced effects, what it restarted, and all warnings.
+// outcome is what an edit did: the summary of its steps, the announced effects, what it restarted, all warnings, and the plan.
 type outcome struct {
 	summary  string
 	effects  []string
 	restarts []string
 	warned   []string
+	planned  string
 }
 
 // TestEditsOfTheStack edits the settings of a whole stack, one after another. The provider updates in
@@ -296,7 +297,8 @@ func TestEditsOfPools(t *testing.T) {
 			switch tag := tags[name]; {
 			case name == "Name":
 				assert.Equal(t, "create NodePool, delete NodePool", done.summary)
-				assert.Contains(t, said, "persia:nodePools: the pool workers is no longer in the stack file. GKE deletes its nodes")
+				assert.Contains(t, said, "persia:nodePools: the pool workers is no longer in the stack file. GKE deletes its nodes when the others have theirs. Until then, the quotas count both")
+				assert.Regexp(t, `N2_CPUS +us-central1 +40\n`, done.planned, "2 of the old pool, and 2 and one of an upgrade of the new one")
 			case tag == "none":
 				assert.Empty(t, done.summary)
 			case tag == "replace":

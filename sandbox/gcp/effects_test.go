@@ -299,7 +299,10 @@ func TestEditsInTwoUpdates(t *testing.T) {
 		"StatefulSets instead of a JobSet":          {onJobSet, onStatefulSet, twice(`"statefulset": the job criteo has engine: jobset`)},
 		"the operator instead of a JobSet":          {onJobSet, byOperator, twice(`"operator": the job criteo has engine: jobset`)},
 		"the operator instead of what is suspended": {suspended, byOperator, twice(`"operator": the job criteo has engine: statefulset`)},
-		"StatefulSets instead of the operator":      {byOperator, onStatefulSet, twice(`"statefulset": the job criteo has engine: operator`)},
+		"a renamed pool with a reservation": {set("persia:nodePools", "1.reservation", "l4"), both(set("persia:nodePools", "1.name", "others"), ofJob("nnWorker.nodePool", "others")),
+			`persia:nodePools[1].reservation: Invalid value: "l4": the nodes of others would wait for the machines of the pool training, which Pulumi deletes only when they are there; keep the name training`},
+		"a renamed pool without one":           {nil, both(set("persia:nodePools", "1.name", "others"), ofJob("nnWorker.nodePool", "others")), ""},
+		"StatefulSets instead of the operator": {byOperator, onStatefulSet, twice(`"statefulset": the job criteo has engine: operator`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, file := newStack(t, "../.."), editable(t)
@@ -309,6 +312,9 @@ func TestEditsInTwoUpdates(t *testing.T) {
 			e.up(file)
 			without := maps.Clone(file)
 			without["persia:jobs"] = []any{}
+			if strings.Contains(c.says, "reservation") {
+				without["persia:nodePools"] = without["persia:nodePools"].([]any)[:1]
+			}
 			c.edit(file)
 			if c.says != "" {
 				require.ErrorContains(t, e.tryUp(file), c.says)

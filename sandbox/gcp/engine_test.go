@@ -74,6 +74,8 @@ type engine struct {
 	seen, replaced map[resource.URN]bool
 	// warned are the warnings of the program.
 	warned []string
+	// planned is what the program says that the stack needs.
+	planned string
 	// asked are the outputs that the next up reads.
 	asked values
 	// refused is a type of resource that nothing creates.
@@ -383,7 +385,7 @@ func (e *engine) tryUp(file values) error {
 	})
 }
 
-// warnings keeps the warnings of the program.
+// warnings keeps the warnings of the program, and its plan.
 type warnings struct {
 	pulumi.Log
 	engine *engine
@@ -391,6 +393,11 @@ type warnings struct {
 
 func (w warnings) Warn(text string, _ *pulumi.LogArgs) error {
 	w.engine.warned = append(w.engine.warned, text)
+	return nil
+}
+
+func (w warnings) Info(text string, _ *pulumi.LogArgs) error {
+	w.engine.planned = text
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -102,6 +103,31 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 	s.Pools[spec.Name] = pool
 }
 
+// Leaving returns the pools of the state that an update deletes after it has created or enlarged others, with the
+// settings that decide about quotas and reservations.
+func (s Stack) Leaving(pools []config.Pool) []config.Pool {
+	var leaving []config.Pool
+	grows := slices.ContainsFunc(pools, func(p config.Pool) bool { return s.Grows(p) })
+	for _, name := range slices.Sorted(maps.Keys(s.Pools)) {
+		if stays := slices.ContainsFunc(pools, func(p config.Pool) bool { return p.Name == name }); stays || !grows {
+			continue
+		}
+		was := s.Pools[name].settings
+		number := func(field string) int { n, _ := strconv.Atoi(was[field]); return n }
+		leaving = append(leaving, config.Pool{
+			Name: name, MachineType: was["machineType"], Nodes: new(s.Pools[name].mostNodes()), Spot: was["spot"] != "", Reservation: was["reservation"],
+			Disk: config.Disk{Type: was["disk.type"], SizeGB: number("disk.sizeGb")}, LocalSSDs: number("localSsdCount"),
+			GPU: &config.GPU{Type: was["gpu.type"], Count: number("gpu.count")},
+		})
+	}
+	return leaving
+}
+
+// Grows reports whether a pool of the stack file is new, or has more nodes than in the state.
+func (s Stack) Grows(pool config.Pool) bool { return pool.MostNodes() > s.Pools[pool.Name].mostNodes() }
+
+func (p Pool) mostNodes() int { return max(p.Nodes, p.Most) }
+
 // addPool adds a node pool of the state.
 func (s Stack) addPool(outputs map[string]any) {
 	pool := Pool{settings: map[string]string{}, Labels: map[string]string{}}
@@ -127,13 +153,19 @@ func (s Stack) addPool(outputs map[string]any) {
 
 // pools says which nodes go, and what that does to the jobs on them.
 func (u *update) pools() {
+	last := ""
+	for name, is := range u.after.Pools {
+		if is.mostNodes() > u.before.Pools[name].mostNodes() {
+			last = " when the others have theirs. Until then, the quotas count both"
+		}
+	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.Pools)) {
 		was := u.before.Pools[name]
 		is, stays := u.after.Pools[name]
 		changes, recreates := changesOf(was, is)
 		switch {
 		case !stays:
-			u.say("persia:nodePools", "the pool %s is no longer in the stack file. GKE deletes its nodes%s", name, u.onPool(name, 0))
+			u.say("persia:nodePools", "the pool %s is no longer in the stack file. GKE deletes its nodes%s%s", name, last, u.onPool(name, 0))
 		case len(changes) == 0:
 			if lost := lostNodes(was, is); len(lost) > 0 {
 				u.say(is.Path.String(), "GKE deletes nodes of the pool %s: %s%s", name, strings.Join(lost, ", "), u.onPool(name, 1))
