@@ -9,8 +9,9 @@ import os
 PATHS = ("checkpoint", "resume", "proven")
 
 # The size of the file. It stays the same, so that the file can be overwritten where it is when the
-# volume has no room for another one.
-SIZE = 16 * 1024
+# volume has no room for another one: first its second half, and then the first one, which begins
+# with the mark meanwhile.
+SIZE, MARK = 32 * 1024, b"!"
 
 # How a bucket is mounted: by GKE's driver, and by gcsfuse itself.
 BUCKETS = ("fuse", "fuse.gcsfuse")
@@ -92,7 +93,8 @@ class Record:
         if not text and in_bucket(folder):
             return {}
         try:
-            values = json.loads(text.decode())
+            text = text[len(text) // 2 :] if text.startswith(MARK) else text
+            values, _ = json.JSONDecoder().raw_decode(text.decode().lstrip())
         except ValueError:
             values = None
         if not self.is_record(values):
@@ -150,13 +152,25 @@ class Record:
             if os.path.exists(temporary):
                 os.remove(temporary)
             self.full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            size = os.path.getsize(self.file) if self.full and os.path.exists(self.file) else 0
-            if not 0 < len(text) <= size:
+            if not self.full or not os.path.exists(self.file) or len(text) > os.path.getsize(self.file) // 2:
                 raise
-            fill(self.file, "r+b", text.ljust(size))
+            self.overwrite(text)
             return
         self.full = False
         flush_folder(folder)
+
+    def overwrite(self, text):
+        """Overwrite the file where it is. At each moment, one half has a whole record."""
+        with open(self.file, "r+b") as file:
+            half = os.fstat(file.fileno()).st_size // 2
+            steps = [(1, text[1:]), (0, text[:1])]
+            if file.read(1) != MARK:  # otherwise only the second half is whole
+                steps = [(half, text), (0, MARK)] + steps
+            for at, part in steps:
+                file.seek(at)
+                file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
 
     def exchange(self, text):
         """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed,

@@ -1,3 +1,4 @@
+import contextlib
 import errno
 import json
 import os
@@ -228,6 +229,32 @@ class Buckets(JobTest):
             file.write(text)
 
 
+class KilledFile:
+    """A file whose writer is killed after some bytes, if it overwrites."""
+
+    def __init__(self, file, mode, left):
+        self.file, self.mode, self.left = file, mode, left
+
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+    def __iter__(self):
+        return iter(self.file)
+
+    def write(self, text):
+        overwrites = self.mode == "r+b"
+        self.file.write(text[:self.left] if overwrites else text)
+        self.left -= len(text)
+        if overwrites and self.left < 0:
+            raise KeyboardInterrupt
+
+
 class FullVolume(JobTest):
     """A half-written checkpoint leaves no room for another file."""
 
@@ -259,6 +286,25 @@ class FullVolume(JobTest):
                 self.assertNotIn("full", self.job.status())
                 self.assertEqual(["coordinator.json"], os.listdir(self.settings.state_directory))
                 self.assertEqual(self.job.attempt, self.job.record.read()["attempt"])
+
+    def test_a_coordinator_that_is_killed_while_it_overwrites_leaves_the_old_or_the_new_record(self):
+        """So does the next one, which finds what the first one has left."""
+        kept, seen = self.job.record, set()
+        length = len(json.dumps(kept.values))
+        for first in sorted({*range(0, 2 * length, 97), *range(length - 9, length + 9), *range(2 * length - 9, 2 * length + 99, 9)}):
+            for second in (0, 9, length, 2 * length, 9 * length):
+                with self.subTest(first=first, second=second):
+                    os.remove(kept.file)
+                    record.fill(kept.file, "xb", json.dumps(dict(kept.values, attempt=70, failed="a long text")).encode().ljust(record.SIZE))
+                    for left, new in ((first, {"attempt": 71, "failed": "an even longer text"}), (second, {"attempt": 72, "failed": ""})):
+                        allowed = [new, {key: kept.read()[key] for key in new}]
+                        killed = lambda name, mode="r", left=left, **named: KilledFile(open(name, mode, **named), mode, left)  # noqa: E731
+                        with mock.patch("record.open", killed, create=True):
+                            with contextlib.suppress(KeyboardInterrupt):
+                                kept.write(dict(kept.values, **new))
+                        self.assertIn({key: kept.read()[key] for key in new}, allowed)
+                        seen.add(kept.read()["attempt"])
+        self.assertEqual({70, 71, 72}, seen)
 
     def test_failures_are_counted(self):
         os.remove(self.job.record.file)
