@@ -47,8 +47,9 @@ UNSEEN = (errno.ELOOP, errno.ESTALE, errno.EACCES)
 PATIENCE = 600
 
 # path is the folder, attempt the number of the attempt that wrote it, time when it became
-# complete, link whether path is a link to the folder, and seconds how long it took after dense.pt.
-Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link seconds")
+# complete, link whether path is a link to the folder, seconds how long it took after dense.pt, and dense
+# whether a file has the dense model, whatever the script calls it.
+Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link seconds dense")
 
 
 class Found:
@@ -112,6 +113,9 @@ def scan(root, older=False, known=None):
             if found.look(folder.path, folder.is_dir) and not (is_checkpoint and SHARD.match(folder.name)):
                 consider(found, number, folder.path, folder.is_symlink(), found.look(folder.path, entries, folder.path) or [], older)
     found.complete.sort(reverse=True)
+    if any(checkpoint.dense for checkpoint in found.complete):
+        found.strange.update({checkpoint.path: f"{DENSE} is missing" for checkpoint in found.complete if not checkpoint.dense})
+        found.complete = [checkpoint for checkpoint in found.complete if checkpoint.dense]
     return found
 
 
@@ -139,7 +143,8 @@ def consider(found, attempt, path, link, inner, older):
             found.strange.setdefault(path, missing)
             return
         found.known[path] = since
-    found.complete.append(Checkpoint(attempt, since, path, link, seconds))
+    dense = any(name.endswith(".pt") and name not in ("jit_" + DENSE, OPTIMIZER) for name in files)
+    found.complete.append(Checkpoint(attempt, since, path, link, seconds, dense))
 
 
 def too_late(shards):

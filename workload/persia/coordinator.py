@@ -29,7 +29,8 @@ NN_WORKER, DATALOADER = "nn-worker", "dataloader"
 # a checkpoint after the coordinator has chosen one.
 START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
 
-LONGEST_PAUSE = 300
+# How long an attempt pauses at most, and how long one runs that made progress in any case, in seconds.
+LONGEST_PAUSE, LONG_ATTEMPT = 300, 6 * 3600
 
 # reason is why an attempt ended. counts is whether that counts as a failure: a pod that is
 # replaced, for a drained node or a new image, proves nothing against the training. doubts is
@@ -130,8 +131,6 @@ class Coordinator:
         """Notice a report of progress. The script's first one comes before it loads a
         checkpoint, so only the second one proves progress."""
         self.reports_progress = True
-        if not self.record.reports_progress:
-            self.keeper.remember(reports_progress=True)
         again = before and before["attempt"] == member["attempt"] and before["progress"] not in (None, member["progress"])
         if again and self.phase == START:
             self.prove()
@@ -182,7 +181,7 @@ class Coordinator:
         finished = self.roster.has_finished(member)
         if before and before["instance"] != member["instance"] and not finished:
             same = before["pod"] == member["pod"]
-            return trouble_of(key, " was restarted", same, same, ledger.LOST if same else ledger.REPLACED)
+            return trouble_of(key, " was restarted", same, False, ledger.LOST if same else ledger.REPLACED)
         if member.get("leaving") and not finished:
             return trouble_of(key, " was told to end", False, False, ledger.REPLACED)
         if member["attempt"] == self.attempt:
@@ -254,15 +253,16 @@ class Coordinator:
         self.keeper.remember(failures=0, failed="")
 
     def count_failure(self, found):
-        """Count the failure of the last attempt. Failures count from the last checkpoint: a job
-        that makes progress may fail any number of times."""
+        """Count the failure of the last attempt. Failures count from the last checkpoint, or from the last
+        attempt that ran for long, because a script may keep its checkpoints elsewhere: a job that makes
+        progress may fail any number of times."""
         trouble, self.ended = self.ended, None
-        self.ledger.lose(trouble.cause, trouble.replica)
+        worked = self.ledger.lose(trouble.cause, trouble.replica) > LONG_ATTEMPT and trouble.cause != ledger.STUCK
         self.log(str(self.ledger))
-        failures = self.record.failures if found.newest() == self.record.checkpoint else 0
+        failures = 0 if worked or found.newest() != self.record.checkpoint else self.record.failures
         failures += trouble.counts
         self.keeper.remember(failures=failures, checkpoint=found.newest(), running=False)
-        if trouble.doubts and self.resume and not self.progressed:
+        if trouble.doubts and self.resume and not self.progressed and not worked:
             self.doubt(self.resume)
         if failures >= self.settings.attempts:
             self.give_up(f"{failures} attempts failed without a new checkpoint, the last one because {trouble.reason}")
@@ -305,7 +305,7 @@ class Coordinator:
         self.attempt = max(self.attempt, self.record.attempt)
         if self.record.revision != self.settings.revision:
             # A changed job starts again.
-            self.keeper.remember(revision=self.settings.revision, failures=0, failed="", reports_progress=False)
+            self.keeper.remember(revision=self.settings.revision, failures=0, failed="")
         if self.record.done or self.phase == DONE:
             self.phase = DONE
             self.keeper.remember(done=True)
@@ -322,7 +322,7 @@ class Coordinator:
         self.resume = self.record.resume
         self.progressed = self.resume == self.record.proven
         if pod == self.settings.pod:
-            self.fail(trouble_of((NN_WORKER, 0), " was restarted", True, True, ledger.LOST))
+            self.fail(trouble_of((NN_WORKER, 0), " was restarted", True, False, ledger.LOST))
             return
         self.fail(trouble_of((NN_WORKER, 0), " was replaced", False, False, ledger.REPLACED))
         self.wait_for_silence(self.clock())
@@ -337,7 +337,7 @@ class Coordinator:
         (starting, ended), written = waited, self.written
         if ended or self.phase == START:
             self.notice_checkpoint(found)
-        self.ledger.save([checkpoint for checkpoint in found.complete if checkpoint.attempt == self.attempt])
+        self.ledger.save(found.complete, self.attempt)
         if self.written != written and not ended:
             self.log(str(self.ledger))
         if self.phase != START:
@@ -349,6 +349,9 @@ class Coordinator:
             self.drop_unneeded(found)
         if starting and self.starting:
             self.resume = self.choose(found)
+            again = self.ledger.resume(self.resume)
+            if again > 0:
+                self.log(f"{self.resume} is not the newest checkpoint: {ledger.duration(again)} are trained again")
             self.keeper.remember(attempt=self.attempt + 1, running=True, resume=self.resume)
         return starting and self.starting
 
@@ -361,13 +364,11 @@ class Coordinator:
             self.prove()
 
     def choose(self, found):
-        """Return the checkpoint for the next attempt, or None. It is the newest one, unless
-        attempts that started from it failed before they made progress: one attempt, if the
-        script reports progress, and two otherwise."""
+        """Return the checkpoint for the next attempt, or None. It is the newest one, unless two
+        attempts that started from it failed before they made progress: anything may fail once."""
         paths = [checkpoint.path for checkpoint in found.complete]
         doubts = {path: count for path, count in self.record.doubts.items() if path in paths}
-        enough = 1 if self.record.reports_progress else 2
-        trusted = [path for path in paths if doubts.get(path, 0) < enough]
+        trusted = [path for path in paths if doubts.get(path, 0) < 2]
         if paths and not trusted:
             # Something else is the cause.
             trusted, doubts = paths, {}
@@ -392,15 +393,15 @@ class Coordinator:
         self.written = None
         self.roster.begin(self.attempt)
         # The attempt may start from a checkpoint that was to be removed.
-        self.keeper.unneeded = set()
+        self.keeper.unneeded = {}
         self.drop_unneeded(found)
-        self.keeper.drop(found.incomplete)
+        self.keeper.drop(found.incomplete, "it is not complete")
         self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
 
     def drop_unneeded(self, found):
         """Have old checkpoints removed, except the one that this attempt started from, and the
         last one from which an attempt made progress."""
-        self.keeper.drop(found.surplus(self.settings.keep, {self.resume, self.record.proven}))
+        self.keeper.drop(found.surplus(self.settings.keep, {self.resume, self.record.proven}), "newer ones are complete")
 
     def stand_down(self):
         """Leave the job to a newer coordinator, for as long as that renews its claim."""

@@ -37,7 +37,7 @@ class Keeper:
         # The claim of the coordinator that has taken over, and when it was first seen.
         self.claim, self.claim_seen = None, 0
         # Removing.
-        self.unneeded = set()  # the checkpoints to remove
+        self.unneeded = {}  # the checkpoints to remove, with the reason
         self.clutter = threading.Event()  # set when there are some
 
     # For the coordinator, with the lock.
@@ -52,9 +52,9 @@ class Keeper:
         """Report whether the file has all changes."""
         return self.recorded == self.changes
 
-    def drop(self, paths):
+    def drop(self, paths, why):
         """Have checkpoints removed, also those whose removal has failed before."""
-        self.unneeded.update(paths)
+        self.unneeded.update(dict.fromkeys(paths, why))
         if self.unneeded:
             self.clutter.set()
 
@@ -228,7 +228,7 @@ class Keeper:
             self.strange, self.given_up = found.strange, found.given_up
             starts = self.coordinator.take(found, waited)
             if starts:
-                self.drop(found.incomplete)
+                self.drop(found.incomplete, "it is not complete")
         if starts:
             # The number of an attempt is not used twice, even if this process ends now.
             recorded = self.save_record()
@@ -242,12 +242,14 @@ class Keeper:
     def find(self):
         self.record.check()
         found = checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known)
-        if not found.complete:
-            # There were some: the job must not begin again because they cannot be looked at now.
-            for seen in filter(None, (self.record.checkpoint, self.record.resume, self.record.proven, self.coordinator.written)):
-                for path in found.strange:
-                    if (seen + os.sep).startswith(path + os.sep):
-                        raise OSError(f"{path}: {found.strange[path]}")
+        known = list(filter(None, (self.coordinator.written, self.record.checkpoint, self.record.resume, self.record.proven)))
+        if known and not found.complete:
+            # There were some: the job must not begin again because they are gone, or cannot be looked at now.
+            for path in found.strange:
+                if any((seen + os.sep).startswith(path + os.sep) for seen in known):
+                    raise OSError(f"{path}: {found.strange[path]}")
+            raise OSError(f"{known[0]} was complete, and neither it nor another one is there and complete; restore one, or give the job "
+                          "another runId, which starts the training over")
         return found
 
     def read(self, function):
@@ -318,12 +320,14 @@ class Keeper:
             unneeded = sorted(self.unneeded, key=len, reverse=True)
         for folder in unneeded:
             with self.lock:
-                if folder not in self.unneeded:
+                why = self.unneeded.get(folder)
+                if not why:
                     continue
             try:
                 # The mount of a bucket may show an old record. What can be written is current.
                 if not self.save_record(again=True):
                     return
+                self.coordinator.log(f"removing {folder}: {why}")
                 checkpoints.remove(folder)
             except Superseded:
                 self.stand_down()
@@ -332,10 +336,10 @@ class Keeper:
                 self.coordinator.log(f"{folder} cannot be removed: {error}")
                 continue
             with self.lock:
-                self.unneeded.discard(folder)
+                self.unneeded.pop(folder, None)
 
     def stand_down(self):
         with self.lock:
-            self.unneeded = set()
+            self.unneeded = {}
             self.recorded = self.changes  # what is not recorded is void
             self.coordinator.stand_down()

@@ -29,20 +29,21 @@ class Ledger:
         self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "open"), 0)
         self.causes = collections.Counter()
         self.ends = []  # when the last attempts have ended, by which replica, and why
+        self.trained = {}  # how many seconds of training a checkpoint has
         self.written = 0  # how many checkpoints this attempt has
         self.activity, self.last = WAITING, clock()
 
     def record(self):
         """Return what the next coordinator needs."""
         self.count()
-        return {"ledger": dict(self.values), "causes": dict(self.causes), "ends": self.ends}
+        return {"ledger": dict(self.values), "causes": dict(self.causes), "ends": self.ends, "trained": self.trained}
 
     def recall(self, kept, over):
         """Continue from the record of the previous coordinator. Since then, the job has waited, unless it was over."""
         if kept.get("ledger"):
             self.values.update(kept["ledger"])
             self.causes = collections.Counter(kept.get("causes"))
-            self.ends = kept.get("ends", [])
+            self.ends, self.trained = kept.get("ends", []), kept.get("trained", {})
             away = 0 if over else max(0, self.wall() - self.values["at"])
             self.values[WAITING] += away
             self.values["away"] += away
@@ -79,10 +80,11 @@ class Ledger:
         self.turn(RISK if self.activity == STARTUP else self.activity)
         self.move(STARTUP, STARTING if reported else RISK)
 
-    def save(self, saved):
-        """Count what an attempt had trained until its new checkpoints, the newest of which is the first."""
+    def save(self, complete, attempt):
+        """Count what an attempt had trained until its new ones of all checkpoints, the newest of which is the first."""
         self.count()
-        for checkpoint in reversed(saved):
+        self.trained = {checkpoint.path: self.trained[checkpoint.path] for checkpoint in complete if checkpoint.path in self.trained}
+        for checkpoint in [checkpoint for checkpoint in reversed(complete) if checkpoint.attempt == attempt]:
             trained = self.values[RISK] - max(0, self.values["until"] - checkpoint.time)
             if checkpoint.time > self.values["saved"] and trained > 0:
                 since = max(0, self.values["until"] - checkpoint.time)
@@ -96,15 +98,27 @@ class Ledger:
                 self.values[SAVING] += saving
                 self.values["saved"] = checkpoint.time
                 self.values["checkpoints"] += 1
+                self.trained[checkpoint.path] = self.values[TRAINING]
+
+    def resume(self, checkpoint):
+        """The next attempt starts from a checkpoint, or from the beginning, and trains again what newer ones have.
+        Return how many seconds of training that is."""
+        again = self.values[TRAINING] - (self.trained.get(checkpoint, self.values[TRAINING]) if checkpoint else 0)
+        self.values[TRAINING] -= again
+        self.values[AGAIN] += again
+        return again
 
     def lose(self, cause, replica=""):
-        """The attempt has failed, maybe by a replica. The next one trains again what is in no checkpoint."""
+        """The attempt has failed, maybe by a replica. The next one trains again what is in no checkpoint.
+        Return how long it ran since its last one, in seconds."""
         self.count()
+        ran = self.values[STARTUP] + self.values[RISK]
         self.causes[cause] += 1
         self.ends = (self.ends + [[self.wall(), replica, cause]])[-ENDS:]
         self.values["open"] = 0
         self.move(STARTUP, STARTING)
         self.move(RISK, AGAIN)
+        return ran
 
     def finish(self):
         """The job is complete."""

@@ -8,6 +8,9 @@ import os
 # The values that are a path or None.
 PATHS = ("checkpoint", "resume", "proven")
 
+# The values that have numbers by some name.
+NUMBERS = ("doubts", "ledger", "causes", "trained")
+
 # The size of the file. It stays the same, so that the file can be overwritten where it is when the
 # volume has no room for another one: first its second half, and then the first one, which begins
 # with the mark meanwhile.
@@ -54,10 +57,8 @@ class Record:
             # The checkpoint that the last attempt started from, the last one from which an
             # attempt made progress, and how many attempts failed before that with others.
             "resume": None, "proven": None, "doubts": {},
-            # Whether the script reports its progress.
-            "reports_progress": False,
             # See ledger.py.
-            "ledger": {}, "causes": {}, "ends": [],
+            "ledger": {}, "causes": {}, "ends": [], "trained": {},
             # The claim, and whether an attempt runs that this pod coordinates.
             "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
         }
@@ -114,7 +115,7 @@ class Record:
         return (
             all(isinstance(value, type(self.values[key])) for key, value in known.items())
             and all(path is None or isinstance(path, str) for path in paths)
-            and all(isinstance(number, (int, float)) for key in ("doubts", "ledger", "causes") for number in known.get(key, {}).values())
+            and all(isinstance(number, (int, float)) for key in NUMBERS for number in known.get(key, {}).values())
             and all(isinstance(pod, str) for pod in known.get("pods", []))
             and all(isinstance(end, list) and len(end) == 3 for end in known.get("ends", []))
         )

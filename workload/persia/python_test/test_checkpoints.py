@@ -17,6 +17,9 @@ import checkpoints
 from job import FILES, JobTest
 
 
+FAILS_TO_READ = "the checkpoints cannot be read: "
+
+
 def failing(function, path, number):
     """Return a function of os that fails for a path and what is below it."""
     def call(name, *arguments, **named):
@@ -42,6 +45,8 @@ class WhatIsACheckpoint(JobTest):
             ("a server without files", lambda: [os.remove(os.path.join(self.new, file)) for file in FILES[2:4]], "s1 has 0 of 2 files"),
             ("a server with too few files", lambda: os.remove(os.path.join(self.new, FILES[3])), "s1 has 1 of 2 files"),
             ("an empty file", lambda: self.empty(FILES[1]), "s0 has empty files"),
+            ("no dense model, which the others have", lambda: os.remove(os.path.join(self.new, "dense.pt")), "dense.pt is missing"),
+            ("a dense model with another name", lambda: os.rename(os.path.join(self.new, "dense.pt"), os.path.join(self.new, "model.pt")), "attempt-1/new"),
         ):
             with self.subTest(name):
                 self.setUp()
@@ -262,6 +267,16 @@ class Removal(JobTest):
                 self.job.keeper.tidy()
                 self.assertEqual(sorted(others + [f"{folder}/{file}" for folder in whole for file in FILES]), self.left())
 
+    def test_each_one_is_logged_before_it_happens(self):
+        """A person may have copied it there, and looks for it."""
+        half = self.write("attempt-5/half", "dense.pt")
+        old = [self.write_complete(f"attempt-{attempt}/1") for attempt in (1, 2, 3)][0]
+        self.start()
+        logged = []
+        with mock.patch("checkpoints.remove", lambda folder: logged.append(self.logged[-1])):
+            self.job.keeper.tidy()
+        self.assertEqual([f"removing {half}: it is not complete", f"removing {old}: newer ones are complete"], logged)
+
     def test_another_process_removes_a_file_meanwhile(self):
         self.write("attempt-1", "dense.pt", *[f"s{server}/{number}.emb" for server in range(2) for number in range(9)])
         self.start()
@@ -281,7 +296,7 @@ class Removal(JobTest):
 class BrokenVolume(JobTest):
     """A volume that fails for a while does not count as empty."""
 
-    FAILS = "the checkpoints cannot be read: [Errno 5] Input/output error"
+    FAILS = FAILS_TO_READ + "[Errno 5] Input/output error"
 
     def setUp(self):
         super().setUp()
@@ -390,7 +405,7 @@ class Doubts(JobTest):
         for value in progress:
             self.report("nn-worker", self.job.attempt, "running", progress=value)
 
-    def fail(self, **more):
+    def end(self, **more):
         self.report("nn-worker", self.job.attempt, "failed", **more)
 
     def look(self):
@@ -405,27 +420,33 @@ class Doubts(JobTest):
         self.now += 61
         self.tell(1)
 
+    def again(self, **changes):
+        """Have an attempt fail before it makes progress, and the next one start."""
+        self.tell(1)
+        self.end()
+        self.restart(**changes)
+
     def test_what_the_next_attempts_start_from(self):
-        restart, tell, fail, look, save = self.restart, self.tell, self.fail, self.look, self.save
+        restart, tell, end, again, look, save = self.restart, self.tell, self.end, self.again, self.look, self.save
         for name, steps, keep, want in (
-            ("before its first progress", lambda: (tell(1), fail(), restart()), 2, "2 1"),
-            ("after its first progress", lambda: (tell(1, 2), fail(), restart()), 2, "2 2"),
-            ("before its command starts", lambda: (tell(1), fail(doubts=False), restart()), 2, "2 2"),
-            ("after another coordinator's order", lambda: (tell(1), self.report("nn-worker", self.job.attempt, "waiting"), restart()), 2, "2 2"),
-            ("of a changed script that tells nothing", lambda: (tell(1), restart(revision="2"), fail(), restart()), 2, "2 2 1"),
+            ("once before its first progress", again, 2, "2 2"),
+            ("twice before its first progress", lambda: (again(), again()), 2, "2 2 1"),
+            ("once before and once after its first progress", lambda: (again(), tell(1, 2), end(), restart(), again()), 2, "2 2 2 2"),
+            ("before its command starts", lambda: [(tell(1), end(doubts=False), restart()) for _ in range(2)], 2, "2 2 2"),
+            ("after another coordinator's order", lambda: [(tell(1), self.report("nn-worker", self.job.attempt, "waiting"), restart()) for _ in range(2)], 2, "2 2 2"),
             ("with a new checkpoint that nothing has seen",
-             lambda: (tell(1), save("3"), fail(), restart(), self.job.keeper.tidy(), tell(1), fail(), restart()), 1, "2 3 2"),
-            ("with a checkpoint from a backup",
-             lambda: (tell(1), self.write_complete("attempt-99/9"), look(), fail(), restart(), tell(1), fail(), restart()), 9, "2 9 1"),
-            ("with another cause", lambda: [(tell(1), fail(), restart()) for _ in range(3)], 2, "2 1 2 1"),
-            ("a script that tells nothing", lambda: [(fail(), restart()) for _ in range(3)], 2, "2 2 1 1"),
-            ("a replica that is lost", lambda: (tell(1), self.lose(), restart()), 2, "2 2"),
-            ("in another process", lambda: (tell(1), fail(), restart(pod="nn-worker")), 2, "2 1"),
-            ("the coordinator with the nn-worker", lambda: (tell(1), restart(pod="nn-worker")), 2, "2 1"),
-            ("one that is kept alone", lambda: (self.job.keeper.tidy(), tell(1), fail(), restart(), self.job.keeper.tidy()), 1, "2 2"),
-            ("one that was to be removed", lambda: (tell(1), fail(), restart(), look(), tell(1, 2), fail(), restart()), 1, "2 1 1"),
-            ("one that worked is not removed",
-             lambda: (tell(1, 2), save("3"), look(), fail(), restart(), tell(1), look(), fail(), restart()), 1, "2 3 2"),
+             lambda: (tell(1), save("3"), end(), restart(), self.job.keeper.tidy(), again(), again()), 1, "2 3 3 2"),
+            ("with a checkpoint from a backup", lambda: (tell(1), self.write_complete("attempt-99/9"), look(), end(), restart(), again(), again()), 9, "2 9 9 2"),
+            ("with another cause", lambda: [again() for _ in range(5)], 2, "2 2 1 1 2 2"),
+            ("a script that tells nothing", lambda: [(end(), restart()) for _ in range(3)], 2, "2 2 1 1"),
+            ("a script that tells nothing for long", lambda: [(self.wait(7 * 3600), end(), restart()) for _ in range(3)], 2, "2 2 2 2"),
+            ("a replica that is lost", lambda: [(tell(1), self.lose(), restart()) for _ in range(2)], 2, "2 2 2"),
+            ("a container that restarts", lambda: [(tell(1), self.report("dataloader", 0, "waiting", instance=str(self.now)), restart()) for _ in range(2)], 2, "2 2 2"),
+            ("in another process", lambda: [again(pod="nn-worker") for _ in range(2)], 2, "2 2 1"),
+            ("the coordinator with the nn-worker", lambda: [(tell(1), restart(pod="nn-worker")) for _ in range(2)], 2, "2 2 2"),
+            ("one that is kept alone", lambda: (self.job.keeper.tidy(), again(), again(), self.job.keeper.tidy()), 1, "2 2 2"),
+            ("one that was to be removed", lambda: (again(), again(), look(), tell(1, 2), end(), restart()), 1, "2 2 1 1"),
+            ("one that worked is not removed", lambda: (tell(1, 2), save("3"), look(), end(), restart(), again(), look(), again()), 1, "2 3 3 2"),
         ):
             with self.subTest(name):
                 self.setUp()
@@ -437,3 +458,93 @@ class Doubts(JobTest):
                 restart()
                 steps()
                 self.assertEqual(want, " ".join(self.resumed))
+
+    def wait(self, seconds):
+        self.now += seconds
+
+
+class Failures(JobTest):
+    """Failures in a row end a job, and those of a job that trains for long between them do not."""
+
+    def test_how_often_a_job_may_fail(self):
+        hour = 3600
+        for name, reports, stuck, ran, own, fails in (
+            ("a script that fails soon", True, 0, hour, False, True), ("one that tells nothing", False, 0, hour, False, True),
+            ("one killed container a week", True, 0, 168 * hour, False, False), ("which tells nothing", False, 0, 168 * hour, False, False),
+            ("the coordinator's container", True, 0, 168 * hour, True, False), ("which restarts soon", True, 0, hour, True, True),
+            ("replicas that wait for each other", True, 9 * hour, hour, False, True),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.settings.lost_seconds, self.settings.stuck_seconds = 1e9, stuck
+                self.job = self.coordinator()
+                for attempt in range(1, 6):
+                    self.start()
+                    for told in range(ran // hour):
+                        self.now += hour
+                        self.all_report(attempt, "running", progress=told if reports else None)
+                        self.job.keeper.hold()
+                    if own:
+                        self.job = self.coordinator()
+                        self.job.keeper.keep()
+                    elif stuck:
+                        self.now += stuck + 1
+                        self.all_report(attempt, "running", progress=told)
+                    else:
+                        self.report("dataloader", attempt, "failed")
+                self.job.keeper.keep()
+                self.assertEqual(fails, self.job.status().startswith("failed: 5 attempts failed"), self.job.status())
+
+
+class Gone(JobTest):
+    """Checkpoints that the record names."""
+
+    def test_a_job_does_not_begin_again_because_they_are_gone(self):
+        def empty(folder):
+            for name in os.listdir(folder):
+                shutil.rmtree(os.path.join(folder, name))
+
+        for name, lose, pod, waits in (
+            ("an emptied folder", lambda: empty(self.root), "", True), ("a deleted folder", lambda: shutil.rmtree(self.root), "", True),
+            ("for another pod", lambda: shutil.rmtree(self.root), "another", True),
+            ("one without its end", lambda: os.truncate(os.path.join(self.root, "attempt-1/1/opt.pt"), 0), "another", True),
+            ("a volume that is emptied while its coordinator runs", lambda: empty(self.volume), "", True),
+            ("another volume", lambda: empty(self.volume), "another", False),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                self.start()
+                path = self.write_complete("attempt-1/1")
+                self.job.keeper.keep()
+                self.report("nn-worker", 1, "failed", doubts=False)
+                lose()
+                self.job = self.coordinator(pod=pod) if pod else self.job
+                for _ in range(9):
+                    self.now += 301
+                    if "running" not in self.job.status():
+                        self.all_report(1, "waiting")
+                        self.job.keeper.tidy()
+                self.assertEqual(waits, f"({FAILS_TO_READ}{path} was complete, and neither it nor another one is there and complete; restore one, or give "
+                                 "the job another runId, which starts the training over" in self.job.status(), self.job.status())
+                if waits:
+                    self.write_complete("attempt-1/1")
+                    self.now += 301
+                    self.assertEqual("attempt-1/1", self.start())
+                else:
+                    self.assertIn("running attempt 2", self.job.status())
+
+    def test_another_run_starts_over(self):
+        self.start()
+        self.write_complete("attempt-1/1")
+        self.report("nn-worker", 1, "failed")
+        shutil.rmtree(self.root)
+        self.settings.run, self.settings.checkpoints, self.settings.state_directory = "2", self.folder(), self.folder()
+        self.job = self.coordinator()
+        for role in self.settings.replicas:
+            self.report(role, 0, "waiting", run="2")
+        self.assertIn("running attempt 1", self.job.status())
+
+    def test_a_script_that_keeps_its_own_begins_by_itself(self):
+        self.start()
+        self.report("nn-worker", 1, "failed")
+        self.assertIsNone(self.start())

@@ -107,7 +107,7 @@ class Meanwhile(JobTest):
     def test_another_coordinator_takes_over_before_a_checkpoint_is_removed(self):
         folder = self.write_complete("attempt-1/1")
         self.job.keeper.keep()
-        self.job.keeper.drop({folder})
+        self.job.keeper.drop({folder}, "the test says so")
         self.another()
         self.job.keeper.tidy()
         self.assertEqual((True, True), (self.job.superseded, os.path.exists(os.path.join(folder, "opt.pt"))))
@@ -188,11 +188,11 @@ class Records(JobTest):
         self.job.settings.look_seconds = 0.01
         self.job.keeper.moment = lambda: 0.01
         work = [fails_once("keep"), fails_once("tidy"), fails_once("hold")]
-        self.job.keeper.drop({"a checkpoint"})
+        self.job.keeper.drop({"a checkpoint"}, "the test says so")
         self.job.keeper.run()
         self.addCleanup(setattr, self.job, "superseded", True)
         self.assertTrue(work[0].wait(60))
-        self.job.keeper.drop({"a checkpoint"})
+        self.job.keeper.drop({"a checkpoint"}, "the test says so")
         for each in work[1:]:
             self.assertTrue(each.wait(60))
         self.assertEqual({f"{name} continues after TypeError('{name}')" for name in ("keep", "tidy", "hold")}, set(self.logged))

@@ -22,7 +22,7 @@ class Ledgers(JobTest):
         super().setUp()
         self.settings.lost_seconds, self.settings.stuck_seconds, self.settings.attempts = 300, 1200, 1000
         self.job, self.account, self.causes = self.coordinator(), collections.Counter(), collections.Counter()
-        self.reports_progress, self.progress, self.worked = True, 1, 0
+        self.reports_progress, self.progress, self.worked, self.trained = True, 1, 0, {}
 
     def go(self, activity, seconds, state="running", trains=False, roles=("nn-worker", "dataloader")):
         """Have replicas report for some time. To save time, they rarely do where nothing happens soon."""
@@ -45,6 +45,8 @@ class Ledgers(JobTest):
         self.go(WAITING, pause, roles=())
         while self.job.phase != "start":
             self.go(WAITING, BEAT, "waiting")
+        again = self.account[TRAINING] - self.trained.get(self.job.resume, 0)
+        self.account.update({TRAINING: -again, AGAIN: again})
         self.progress = 1
         self.go(STARTING, startup)
         for seconds in until_checkpoints:
@@ -53,6 +55,7 @@ class Ledgers(JobTest):
             self.written = self.now - 1
             folder = self.write_complete(f"attempt-{self.job.attempt}/{self.now}")
             os.utime(os.path.join(folder, "dense.pt"), (self.now - WRITE,) * 2)
+            self.trained[folder] = self.account[TRAINING]
         if end == "the job is complete":
             self.go(TRAINING, then, trains=True)
             self.all_report(self.job.attempt, "finished")
@@ -88,6 +91,17 @@ class Ledgers(JobTest):
                 for attempt in attempts:
                     self.live(*attempt)
                 self.assertEqual((seconds, causes, sum(seconds)), (tuple(self.job.ledger.seconds().values()), dict(self.job.ledger.causes), self.now))
+
+    def test_what_an_older_checkpoint_lacks_is_trained_again(self):
+        self.live(0, 100, [1000, 2000], 0, "a command fails")
+        for _ in range(2):
+            self.live(0, 100, [], 0, "a command fails")
+            self.settings.pod += "'"
+            self.job = self.coordinator()
+        self.live(0, 100, [4000], 0, "the job is complete")
+        self.assertEqual(1, len(self.said(" is not the newest checkpoint: 33 min are trained again")), self.logged)
+        seconds = self.job.ledger.seconds()
+        self.assertEqual((5000, 2000), (round(seconds[TRAINING], -2), round(seconds[AGAIN], -2)))
 
     def test_what_people_see(self):
         self.job.ledger.wall = lambda: self.now - self.now // 1000  # clocks differ

@@ -102,7 +102,7 @@ class Claims(JobTest):
         job = self.coordinator(pod="third")
         with mock.patch("record.fill", side_effect=OSError(errno.EIO, "Input/output error")):
             job.keeper.keep()
-            job.keeper.drop([broken])
+            job.keeper.drop([broken], "the test says so")
             job.keeper.tidy()
         self.assertTrue(os.path.exists(broken))
         job.keeper.keep()
