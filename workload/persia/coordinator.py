@@ -32,6 +32,9 @@ START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
 # How long an attempt pauses at most, and how long one runs that made progress in any case, in seconds.
 LONGEST_PAUSE, LONG_ATTEMPT = 300, 6 * 3600
 
+# How long a job that is over waits for its completion to ask, in seconds.
+LONGEST_UNASKED = 600
+
 # reason is why an attempt ended. counts is whether that counts as a failure: a pod that is
 # replaced, for a drained node or a new image, proves nothing against the training. doubts is
 # whether the checkpoint may be the cause. cause is the kind of reason, and replica who has it, for the ledger.
@@ -71,7 +74,7 @@ class Coordinator:
         self.nn_workers_ended = None  # when its last nn-worker finished
         self.short = 0  # how many attempts in a row a replaced pod ended soon
         # The end of a job whose pods end with it.
-        self.began = clock()
+        self.began = self.over = clock()  # when this coordinator, and the end, began
         self.completion_asked = False  # whether the job's completion knows that it is complete or has failed
         self.lacks = ""  # what the machine of this coordinator lacks, for people
         self.stalled = False  # whether an attempt has ended without progress, and none has made any since
@@ -231,7 +234,7 @@ class Coordinator:
     def finish(self):
         """The job is complete. The replicas remember that too: each reports it to the next
         coordinator."""
-        self.phase, self.ended, self.starting = DONE, None, False
+        self.phase, self.ended, self.starting, self.over = DONE, None, False, self.clock()
         self.ledger.finish()
         self.keeper.remember(done=True, running=False)
         self.log(f"finished in attempt {self.attempt}")
@@ -240,7 +243,7 @@ class Coordinator:
     def give_up(self, reason):
         """The job has failed for good. Where its pods end with it, those that are left remember that
         too."""
-        self.phase, self.reason, self.ended, self.starting = FAILED, reason, None, False
+        self.phase, self.reason, self.ended, self.starting, self.over = FAILED, reason, None, False, self.clock()
         self.ledger.turn(None)
         self.keeper.remember(failed=reason)
         self.log("the job has failed: " + reason)
@@ -490,8 +493,8 @@ class Coordinator:
     def stays(self):
         """Report whether the pod of this coordinator must outlive a job that is complete or has
         failed, where pods end with their job: until nn-workers and dataloaders have left, the completion
-        has asked, and the end is recorded. Nothing else could tell a later completion how the job has
-        ended."""
+        has asked, and the end is recorded. A completion that cannot run must not hold the nodes: what is
+        recorded on a volume, the coordinator of a later JobSet answers."""
         with self.lock:
             if self.phase not in (DONE, FAILED):
                 return True
@@ -503,4 +506,5 @@ class Coordinator:
                 present = now - self.roster.reports[key]["seen"] <= self.settings.lost_seconds
                 if present and key[0] in (NN_WORKER, DATALOADER) and key != (NN_WORKER, 0):
                     return True
-            return not self.completion_asked or not self.keeper.saved()
+            heard = self.completion_asked or self.settings.checkpoints and now - self.over > LONGEST_UNASKED
+            return not heard or not self.keeper.saved()

@@ -144,6 +144,7 @@ class Keeper:
             with self.lock:
                 self.read_again = float("inf")
                 self.coordinator.give_up(str(error))
+                self.recorded = self.changes  # it is not this job's record
             return
         with self.lock:
             self.failed_reads, self.read_error = 0, ""

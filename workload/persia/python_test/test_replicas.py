@@ -490,6 +490,41 @@ class Ends(ReplicasTest):
                     self.turn()
                     self.assertEqual((0, {"embedding-ps-0"}), (self.exits["nn-worker-0"], set(self.replicas)))
 
+    def test_a_job_whose_completion_cannot_run_releases_its_nodes(self):
+        """What is recorded on a volume, it can ask the coordinator of a later JobSet. Nothing else knows how a job without one has ended."""
+        for status, says in ((0, "complete in attempt 1"), (7, "failed: 1 attempts failed without a new checkpoint")):
+            for volume in (True, False):
+                with self.subTest(says, volume=volume):
+                    self.setUp()
+                    self.settings.checkpoints = self.root if volume else None
+                    self.begin(*self.NAMES, once=True, attempts=1)
+                    for each in self.NAMES[:3]:
+                        self.end(each, status)
+                    self.turn(120)
+                    self.assertIn("nn-worker-0", self.replicas, "the completion has 10 minutes")
+                    self.turn(20)
+                    self.assertEqual(not volume, "nn-worker-0" in self.replicas)
+                    if volume:
+                        self.assertEqual(0, self.exits["nn-worker-0"])
+                        self.pod("nn-worker-0", "another")
+                        self.turn()
+                    self.assertEqual(says, self.job.status("1", known=True)[:len(says)])
+
+    def test_a_job_that_finds_another_ones_record_releases_its_nodes(self):
+        os.makedirs(self.settings.state_directory)
+        with open(self.job.record.file, "w") as file:
+            json.dump({"job": "org/persia/staging/clicks"}, file)
+        self.settings.once = True
+        self.settings.replicas = {name.rsplit("-", 1)[0]: 1 for name in EVERY}
+        self.job = self.coordinator()
+        for name in EVERY:
+            self.pod(name)
+        self.until("failed: ")
+        self.turn(20)
+        self.assertIn("is the record of the job org/persia/staging/clicks", self.job.status("1", known=True))
+        self.turn(20)
+        self.assertEqual({"nn-worker-0": 0, "dataloader-0": 0}, self.exits)
+
     def test_a_pod_that_is_told_to_end(self):
         """It must not count as finished before its job is complete, and gets all of its time to save."""
         for name, once, runs, on_signal, status in (
