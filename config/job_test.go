@@ -96,16 +96,17 @@ func TestNumbers(t *testing.T) {
 		name, value string
 		accepted    bool
 	}
-	numbers := []number{{"PERSIA_STUCK_SECONDS", "7200.5", true}, {"PERSIA_STUCK_SECONDS", "$(PATIENCE)", true}, {"PERSIA_STUCK_SECONDS", "0.5", false}, {"PERSIA_CKPT_KEEP", "1.5", false}}
-	variables := regexp.MustCompile(`"(PERSIA_\w+)"(?:, "(\d+)"(?:, int)?(?:, (\d+))?\))?`).FindAllStringSubmatch(string(script), -1)
-	for _, variable := range variables {
-		if name := variable[1]; variable[2] != "" || strings.HasSuffix(name, "_SECONDS") {
-			least := cmp.Or(variable[3], "1")
-			numbers = append(numbers, number{name, cmp.Or(variable[2], "60"), true}, number{name, least, true}, number{name, "0", least == "0"},
-				number{name, "29", least != "30"}, number{name, "1000000000", true}, number{name, "1000000001", false}, number{name, "inf", false})
-		}
+	numbers := []number{
+		{"PERSIA_STUCK_SECONDS", "7200.5", true}, {"PERSIA_STUCK_SECONDS", "$(PATIENCE)", true}, {"PERSIA_STUCK_SECONDS", "0.5", false},
+		{"PERSIA_CKPT_KEEP", "1.5", false}, {"PERSIA_GPU_SECONDS", "0", false}, {"PERSIA_REPORT_SECONDS", "0", false},
 	}
-	assert.Len(t, numbers, 4+7*13, "%v", variables)
+	variables := regexp.MustCompile(`"(PERSIA_\w+)", "(\d+)"(?:, int)?(?:, (\d+))?\)`).FindAllStringSubmatch(string(script), -1)
+	for _, variable := range variables {
+		name, least := variable[1], cmp.Or(variable[3], "1")
+		numbers = append(numbers, number{name, variable[2], true}, number{name, least, true}, number{name, "0", least == "0"},
+			number{name, "29", least != "30"}, number{name, "1000000000", true}, number{name, "1000000001", false}, number{name, "inf", false})
+	}
+	assert.Len(t, variables, 11, "%v", variables)
 	for _, n := range numbers {
 		_, err := testkit.Load(t, edits{"persia:jobs[0].env[0]": edits{"name": n.name, "value": n.value}})
 		assert.Equal(t, n.accepted, err == nil, "%s: %s: %v", n.name, n.value, err)

@@ -29,11 +29,9 @@ NN_WORKER, DATALOADER = "nn-worker", "dataloader"
 # a checkpoint after the coordinator has chosen one.
 START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
 
-# How long an attempt pauses at most, and how long one runs that made progress in any case, in seconds.
-LONGEST_PAUSE, LONG_ATTEMPT = 300, 6 * 3600
-
-# How long a job that is over waits for its completion to ask, in seconds.
-LONGEST_UNASKED = 600
+# The longest pause before an attempt, how long one runs that made progress in any case, and how long a job that is
+# over waits for its completion to ask, in seconds.
+LONGEST_PAUSE, LONG_ATTEMPT, LONGEST_UNASKED = 300, 6 * 3600, 600
 
 # reason is why an attempt ended. counts is whether that counts as a failure: a pod that is
 # replaced, for a drained node or a new image, proves nothing against the training. doubts is

@@ -47,9 +47,6 @@ class Settings:
         self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
         self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
         self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
-        # The check of the GPUs and the metrics read these themselves.
-        for name in ("PERSIA_GPU_SECONDS", "PERSIA_REPORT_SECONDS"):
-            seconds(name, "60")
 
 
 def number(environment, name, default, kind, least):

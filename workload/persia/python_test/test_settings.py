@@ -27,7 +27,7 @@ class Misuse(unittest.TestCase):
             *((["true"], {"PERSIA_STUCK_SECONDS": value}, f"PERSIA_STUCK_SECONDS is '{value}': must be 0 or a number from 1 to 1000000000")
               for value in ("1h", "nan", "-1", "0.5", "inf")),
             *((["true"], {f"PERSIA_{name}_SECONDS": "0"}, f"PERSIA_{name}_SECONDS is '0': must be a number from 1 to 1000000000")
-              for name in ("BACKOFF", "BEAT", "END", "GPU", "HANG", "LOOK", "NATS", "REPORT", "STOP")),
+              for name in ("BACKOFF", "BEAT", "END", "HANG", "LOOK", "NATS", "STOP")),
             (["true"], {"PERSIA_LOST_SECONDS": "29"}, "PERSIA_LOST_SECONDS is '29': must be a number from 30 to 1000000000"),
             (["true"], {"PERSIA_CKPT_KEEP": "all"}, "PERSIA_CKPT_KEEP is 'all': must be a whole number from 1 to 1000000000"),
             (["true"], {"PERSIA_CKPT_KEEP": "0"}, "PERSIA_CKPT_KEEP is '0': must be a whole number from 1 to 1000000000"),
