@@ -1,6 +1,7 @@
 package input
 
 import (
+	"cmp"
 	"io/fs"
 	"slices"
 	"strings"
@@ -8,9 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
+// instead says what to do instead of keys of Pulumi's providers.
+var instead = map[string]string{
+	"gcp:project":                   "write persia:project",
+	"gcp:region":                    "write region of persia:cluster",
+	"gcp:zone":                      "write zones of persia:cluster",
+	"gcp:impersonateServiceAccount": "run `gcloud auth application-default login --impersonate-service-account=ACCOUNT`",
+	"gcp:credentials":               "set GOOGLE_APPLICATION_CREDENTIALS to the path of the file",
+	"kubernetes:kubeconfig":         "write existing.kubeconfig of persia:cluster",
+	"kubernetes:context":            "write existing.context of persia:cluster",
+}
+
 // CheckKeys refuses the keys in the file of a stack that Pulumi or the program ignores: keys outside of
-// config, unknown keys of the project, and keys of a namespace that resembles it. Other namespaces belong to
-// providers. It skips a file that it cannot read, because the user may name another one with --config-file.
+// config, unknown keys of the project, and keys of other namespaces, because the program configures its
+// providers itself. It skips a file that it cannot read, because the user may name another one with --config-file.
 func CheckKeys(files fs.FS, project, stack string, known []string) error {
 	file, err := ReadStackFile(files, StackFileName(stack), project)
 	if err != nil {
@@ -26,10 +38,13 @@ func CheckKeys(files fs.FS, project, stack string, known []string) error {
 		namespace, name, _ := strings.Cut(key, ":")
 		ours := project + ":" + name
 		switch near := Nearest(ours, known); {
-		case slices.Contains(known, key):
-		case slices.Contains(known, ours) && len(Nearest(namespace, []string{project})) > 0:
-			p.Forbidden(field.NewPath(key), "is in the namespace %s, which nothing reads; write %s", namespace, ours)
+		case slices.Contains(known, key) || namespace == "pulumi": // which the engine reads
 		case namespace != project:
+			remedy := cmp.Or(instead[key], "remove it")
+			if slices.Contains(known, ours) {
+				remedy = "write " + ours
+			}
+			p.Forbidden(field.NewPath(key), "is in the namespace %s, which nothing reads; %s", namespace, remedy)
 		case len(near) > 0:
 			p.Forbidden(field.NewPath(key), "unknown key; did you mean %s?", Or(near))
 		default:

@@ -11,7 +11,11 @@ func TestCheckKeys(t *testing.T) {
 	known := []string{"persia:cluster", "persia:nodePools", "persia:pedl"}
 	for name, test := range map[string]struct{ text, want string }{
 		"known keys":          {"config:\n  persia:cluster: {}\n  nodePools: []\n", ""},
-		"keys of a provider":  {"config:\n  gcp:region: us-central1\n  pulumi:tags: {}\n", ""},
+		"keys of Pulumi":      {"config:\n  pulumi:tags: {}\n", ""},
+		"account to act as":   {"config:\n  gcp:impersonateServiceAccount: a@b\n", "gcp:impersonateServiceAccount: is in the namespace gcp, which nothing reads; run `gcloud auth application-default login --impersonate-service-account=ACCOUNT`"},
+		"project of Google":   {"config:\n  gcp:project: p\n", "gcp:project: is in the namespace gcp, which nothing reads; write persia:project"},
+		"key of a provider":   {"config:\n  gcp:userProjectOverride: true\n", "gcp:userProjectOverride: is in the namespace gcp, which nothing reads; remove it"},
+		"context of a file":   {"config:\n  kubernetes:context: c\n", "write existing.context of persia:cluster"},
 		"misspelt key":        {"config:\n  persia:pdel: {}\n", "1 problem\npersia:pdel: unknown key; did you mean persia:pedl?"},
 		"capital letters":     {"config:\n  persia:nodepools: []\n", "persia:nodepools: unknown key; did you mean persia:nodePools?"},
 		"without a namespace": {"config:\n  nodepools: []\n", "persia:nodepools: unknown key; did you mean persia:nodePools?"},
@@ -21,7 +25,7 @@ func TestCheckKeys(t *testing.T) {
 		"settings of Pulumi":  {"secretsprovider: passphrase\nencryptionsalt: v1\nenvironment: [a]\nconfig: {}\n", ""},
 		"namespace, capital":  {"config:\n  Persia:pedl: {}\n", "Persia:pedl: is in the namespace Persia, which nothing reads; write persia:pedl"},
 		"namespace misspelt":  {"config:\n  presia:pedl: {}\n", "presia:pedl: is in the namespace presia"},
-		"namespace of others": {"config:\n  gcp:project: p\n  kubernetes:pedl: {}\n", ""},
+		"namespace of others": {"config:\n  kubernetes:pedl: {}\n", "kubernetes:pedl: is in the namespace kubernetes, which nothing reads; write persia:pedl"},
 		"no YAML":             {"config: [", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,14 +34,13 @@ func (r *Reference) schema() (string, error) {
 		Properties: r.definitions["Stack"].Properties,
 		// The short form is a pattern, so editors accept it but do not suggest it.
 		PatternProperties: map[string]*schema{},
-		// The schema accepts any keys of providers.
-		PropertyNames: &schema{If: &schema{Pattern: `^(persia:|[^:]*$)`}, Then: &schema{}},
+		PropertyNames:     &schema{If: &schema{Pattern: "^pulumi:"}, Else: &schema{}},
 	}
 	for _, key := range config.Keys() {
 		value, _ := keys.Properties.Get(key)
 		short := strings.TrimPrefix(key, config.Namespace+":")
 		keys.PatternProperties["^"+regexp.QuoteMeta(short)+"$"] = value
-		keys.PropertyNames.Then.Enum = append(keys.PropertyNames.Then.Enum, key, short)
+		keys.PropertyNames.Else.Enum = append(keys.PropertyNames.Else.Enum, key, short)
 	}
 	secret := &schema{
 		Description:          "A value that is encrypted, as pulumi config set --secret writes it.",

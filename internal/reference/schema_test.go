@@ -49,7 +49,8 @@ func TestSchema(t *testing.T) {
 		"secret where none may be":      {change{"size: 10Gi", "size: {secure: v1:abc}"}, "/config/persia:storage/0/size", "object"},
 
 		"short form of a key":   {change{"persia:storage:", "storage:"}, "", ""},
-		"key of a provider":     {change{"\nconfig:\n", "\nconfig:\n  gcp:region: us-central1\n"}, "", ""},
+		"key of a provider":     {change{"\nconfig:\n", "\nconfig:\n  gcp:region: us-central1\n"}, "/config", "'persia:cluster'"},
+		"key of Pulumi":         {change{"\nconfig:\n", "\nconfig:\n  pulumi:tags: {}\n"}, "", ""},
 		"what Pulumi writes":    {change{"\nconfig:\n", "\nencryptionsalt: v1:abc\nsecretsprovider: gcpkms://a\nencryptedkey: abc\nenvironment: [a]\nconfig:\n"}, "", ""},
 		"secret":                {change{"\nconfig:\n", platform + "{secure: v1:abc}}, postgresql: {}}\n"}, "", ""},
 		"text for a secret":     {change{"\nconfig:\n", platform + "a}, postgresql: {}}\n"}, "", ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -39,9 +40,18 @@ func (r *report) authPlugin() {
 	r.add(gcp.AuthPlugin, OK, "on the PATH", "")
 }
 
-// credentials looks for the application-default credentials. The provider may have others, and creates the
-// cluster with them, but gke-gcloud-auth-plugin then has none for its objects.
+// otherCredentials are variables that give Google's provider other credentials than gke-gcloud-auth-plugin has:
+// the cluster comes up, and none of its objects.
+var otherCredentials = []string{"GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"}
+
+// credentials looks for the application-default credentials.
 func (r *report) credentials(ctx context.Context) {
+	for _, name := range otherCredentials {
+		if os.Getenv(name) != "" {
+			r.add("credentials", Warning, name+" is set, which "+gcp.AuthPlugin+" does not read: `pulumi up` may have no access to its cluster",
+				"unset it, and use application-default credentials, with --impersonate-service-account=ACCOUNT to act as an account")
+		}
+	}
 	r.exists(ctx, question{name: "credentials", command: []string{"auth", "application-default", "print-access-token"}, refused: []refusal{
 		{[]string{"executable file not found"}, "", "install it: https://cloud.google.com/sdk/docs/install"},
 		{[]string{"were not found", "was not found", "invalid_grant", "Reauthentication"}, "",

@@ -137,6 +137,18 @@ func problems(checks []Check) string {
 	return lines.String()
 }
 
+// TestOtherCredentials checks the warning of credentials that only Google's provider reads.
+func TestOtherCredentials(t *testing.T) {
+	for _, name := range otherCredentials {
+		t.Setenv(name, "")
+	}
+	t.Setenv("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT", "deployer@my-project.iam.gserviceaccount.com")
+	folder(t, created)
+	checks, err := Run(t.Context(), "dev", allThere(t).ask)
+	require.NoError(t, err)
+	assert.Contains(t, problems(checks), "warning credentials: GOOGLE_IMPERSONATE_SERVICE_ACCOUNT is set, which gke-gcloud-auth-plugin does not read")
+}
+
 func TestRun(t *testing.T) {
 	const (
 		far     = " EUROPE-WEST4 is far from the cluster in us-central1, so checkpoints are slow and their traffic is billed; use a bucket in us-central1\n"
