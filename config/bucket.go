@@ -8,6 +8,7 @@ import (
 
 	"persia/capacity"
 	"persia/config/input"
+	"persia/gcp"
 )
 
 // GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one,
@@ -90,7 +91,11 @@ func (g *GCSFuse) resolve(stack *Stack) {
 }
 
 func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
-	if g.Create != nil {
-		g.Create.check(p, path.Child("create"), stack, g.Bucket)
+	if g.Create == nil || !g.Create.check(p, path.Child("create"), stack, g.Bucket) {
+		return
+	}
+	if region := stack.Cluster.Region; !gcp.LocationHolds(g.Create.Location, region) {
+		p.Warn(path.Child("create", "location"), "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; "+
+			"remove it before you create the bucket", g.Create.Location, region)
 	}
 }

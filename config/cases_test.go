@@ -40,6 +40,8 @@ func TestCases(t *testing.T) {
 		"19-names-with-underscores":              {"nnWorker of clicks", "without did you mean"},
 		"27-filestore-between-steps":             {`persia:storage[1].size: Invalid value: "1500Gi": is not a capacity of an instance of the tier ZONAL; write 1280Gi or 1536Gi`},
 		"38-scratch-larger-than-the-disk":        {job + ".volumes[0].emptyDir.sizeLimit: is more than the 43Gi that a node of the pool cpu has for pods", "write disk.sizeGb or localSsdCount for the pool"},
+		"30-list-cache":                          {work + "[0]: with file-system:kernel-list-cache-ttl-secs:-1, a node does not see", "remove it, or mount the volume only with readOnly: true"},
+		"37-renames-in-a-bucket":                 {"persia:storage[0].gcsFuse.create.hierarchicalNamespace: does not exist, because the provider cannot", "create the bucket yourself, and name it without create, or write file-system:rename-dir-limit:1000"},
 		"published-persiajob":                    {"nnWorker of you-job-name", "without read_only"},
 		"published-volume":                       {"checkpoints-vol is mounted with []"},
 		"published-pedl":                         {"PEDL database"},

@@ -270,6 +270,10 @@ func TestJobWarned(t *testing.T) {
 	testkit.Warned(t, []testkit.Refusal{
 		{"checkpoints of two jobs in one directory", secondJob("/checkpoints/a").And(env("PERSIA_CKPT_DIR", "/checkpoints/a/")), "persia:jobs[1].env[0].value", []string{"/checkpoints/a is also the directory of persia:jobs[0]", "for each job"}},
 		{"checkpoints of two jobs in two directories", secondJob("/checkpoints/b").And(env("PERSIA_CKPT_DIR", "/checkpoints/a")), "persia:jobs[1].env[0].value", nil},
+		{"grace that a spot machine cannot give", edits{"persia:nodePools[0].spot": true, job + ".nnWorker.terminationGracePeriodSeconds": 60},
+			job + ".nnWorker.terminationGracePeriodSeconds", []string{"60 seconds are more than the 15", "pool training", "write at most 15, or choose another pool"}},
+		{"default grace on a spot machine", edits{"persia:nodePools[0].spot": true}, job + ".nnWorker.terminationGracePeriodSeconds", nil},
+		{"grace that no upgrade gives", edits{job + ".nnWorker.terminationGracePeriodSeconds": 7200}, job + ".nnWorker.terminationGracePeriodSeconds", []string{"7200 seconds are more than the 3600"}},
 		// Checkpoints.
 		{"checkpoints on the job's volume", edits{}, job + ".mounts", nil},
 		{"servers without the volume", on("nnWorker"), job + ".mounts", []string{"no volume that nnWorker and embeddingParameterServer can write and embeddingWorker can read", "no checkpoint"}},

@@ -185,6 +185,17 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 		if j.Engine == EngineOperator && j.RestartPolicy == corev1.RestartPolicyAlways {
 			p.Warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, so the job never ends and has no completion; write Never")
 		}
+		for _, role := range j.Roles() {
+			pool, _ := s.Pool(role.NodePool)
+			at, grace := j.at.Child(role.Field, "terminationGracePeriodSeconds"), role.TerminationGracePeriodSeconds
+			switch {
+			case pool.Spot && grace > spotGrace && p.Given(at):
+				p.Warn(at, "%d seconds are more than the %d that pods get when Google preempts a spot machine, as pool %s has; write at most %d, "+
+					"or choose another pool", grace, spotGrace, pool.Name, spotGrace)
+			case grace > upgradeGrace:
+				p.Warn(at, "%d seconds are more than the %d that GKE waits when it upgrades a node; write less", grace, upgradeGrace)
+			}
+		}
 		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
 			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
 		}
@@ -204,6 +215,10 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 		}
 	}
 }
+
+// The seconds that pods get to end: on a spot machine (GKE, "Spot VMs"), and before an upgrade of their node
+// (GKE, "Node upgrade strategies").
+const spotGrace, upgradeGrace = 15, 3600
 
 // severalCards matches machine types with network cards for GPUs (GKE, "Maximize GPU network bandwidth").
 var severalCards = regexp.MustCompile(`^(a3-(high|mega|ultra)gpu-8g|a4x?-.*)$`)

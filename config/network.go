@@ -44,20 +44,25 @@ type addressNeeds struct {
 // nodeAddresses returns the number of addresses that the subnetwork needs.
 func (n addressNeeds) nodeAddresses() int { return n.Nodes + capacity.ReservedAddresses }
 
-// check checks that ranges are private, and have room for the nodes. Google Cloud refuses ranges that
-// overlap.
+// check checks that ranges are private, of the sizes that GKE accepts (GKE, "VPC-native clusters", "Private
+// clusters"), and have room for the nodes. Google Cloud refuses ranges that overlap.
 func (n *Network) check(p *input.Problems, path *field.Path, needs addressNeeds) {
 	for _, r := range []struct {
-		name, cidr string
-		needed     int
+		name, cidr        string
+		needed            int
+		largest, smallest int // prefix lengths
 	}{
-		{"nodes", n.Nodes, needs.nodeAddresses()}, {"pods", n.Pods, needs.PodAddresses}, {"services", n.Services, 0}, {"controlPlane", n.ControlPlane, 0},
+		{"nodes", n.Nodes, needs.nodeAddresses(), 8, 29}, {"pods", n.Pods, needs.PodAddresses, 9, 24},
+		{"services", n.Services, 0, 16, 28}, {"controlPlane", n.ControlPlane, 0, 28, 28},
 	} {
 		at := path.Child(r.name)
 		switch prefix, ok := checkCIDR(p, at, r.cidr); {
 		case !ok:
 		case !reserved(prefix) || prefix.Overlaps(dockerBridge):
 			p.Invalid(at, r.cidr, "must have private addresses, because the cluster could not reach the owners of others, and none of %s, which Docker uses on the nodes; write a range like 10.0.0.0/%d", dockerBridge, prefix.Bits())
+		case prefix.Bits() < r.largest || prefix.Bits() > r.smallest:
+			bits := min(max(prefix.Bits(), r.largest), r.smallest)
+			p.Invalid(at, r.cidr, "must be from a /%d to a /%d, which GKE accepts here; write %s/%d", r.largest, r.smallest, prefix.Addr(), bits)
 		case r.needed > rangeSize(prefix):
 			p.Invalid(at, r.cidr, "has %d addresses, but up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed, prefixFor(r.needed))
 		}

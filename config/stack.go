@@ -1,11 +1,16 @@
 package config
 
 import (
+	_ "embed"
+	"fmt"
 	"io/fs"
 	"reflect"
 	"slices"
+	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/yaml"
 
 	"persia/config/input"
 )
@@ -41,17 +46,28 @@ func (s *Stack) existing() bool { return s.Cluster.Existing != nil }
 // hasOneNode reports whether the stack creates a cluster of one node.
 func (s *Stack) hasOneNode() bool { return !s.existing() && s.addresses().Nodes == 1 }
 
-// absent says what to write instead of fields that people look for.
-var absent = map[string]string{
-	"persia:cluster.kubernetesVersion": ownVersion, "persia:cluster.version": ownVersion, "persia:nodePools[].version": ownVersion,
-	"persia:cluster.network.name": ownNetwork, "persia:cluster.network.subnetwork": ownNetwork, "persia:cluster.subnetwork": ownNetwork,
-	"persia:storage[].filestore.create.connectMode": "does not exist, because the stack creates instances in its own network; create the instance yourself, and write instance and ip without create",
-}
+//go:embed absent.yaml
+var absentYAML []byte
 
-const (
-	ownVersion = "does not exist, because GKE upgrades every cluster; write releaseChannel: STABLE of persia:cluster for the oldest versions, and maintenance.exclusions to hold the minor version and the nodes"
-	ownNetwork = "does not exist, because the stack creates its own network; to use another one, create the cluster yourself, and describe it with persia:cluster.existing"
-)
+// absent says what to write instead of fields that people look for.
+var absent = sync.OnceValue(func() map[string]string {
+	var objects map[string]map[string]string
+	if err := yaml.UnmarshalStrict(absentYAML, &objects); err != nil {
+		panic(fmt.Sprintf("config/absent.yaml: %v", err))
+	}
+	fields := map[string]string{}
+	for object, rows := range objects {
+		for names, say := range rows {
+			say = strings.Replace("does not exist; "+say, "; because", ", because", 1)
+			for name := range strings.FieldsSeq(names) {
+				for _, kind := range Kinds() {
+					fields[strings.Replace(object, KindNNWorker.Field, kind.Field, 1)+"."+name] = say
+				}
+			}
+		}
+	}
+	return fields
+})
 
 // Namespace is the namespace of the keys, the name of the project in Pulumi.yaml.
 const Namespace = "persia"
@@ -93,7 +109,7 @@ func keyOf(f reflect.StructField) string { return Namespace + ":" + f.Tag.Get("k
 // of the project, with the manifests that jobs name. The error lists all problems of the
 // stack, one per line.
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
-	p := &input.Problems{Absent: absent}
+	p := &input.Problems{Absent: absent()}
 	s := decoded(p, get, files)
 	s.resolve()
 	s.check(p)

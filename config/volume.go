@@ -78,6 +78,18 @@ var bucketOptions = []struct {
 	{"metadata-cache:ttl-secs:60", regexp.MustCompile(`^-*(metadata[-_]cache[-_:]|stat[-_]cache[-_]|type[-_]cache[-_])ttl\b`)},
 }
 
+// blindOptions are mount options with which a node does not see for minutes, or ever, what other nodes write
+// (gcsfuse v3.11.4, cfg/params.yaml; nfs(5)), and what to do instead.
+var blindOptions = []struct {
+	written *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`^(file-system:)?kernel-list-cache-ttl-secs[:=]-?[1-9]|^profile[:=]aiml-serving$|^nocto$`), "remove it"},
+	{regexp.MustCompile(`^metadata-cache[:-](negative-)?ttl-secs[:=](-|\d{3})|^(stat|type)-cache-ttl[:=].*[hm]|enable-nonexistent-type-cache`),
+		"write a time of at most a minute, like metadata-cache:ttl-secs:60"},
+	{regexp.MustCompile(`^ac(timeo|(reg|dir)(min|max))=\d{3}`), "write at most 60"},
+}
+
 // SizeGiB returns the size in GiB, rounded up, or 0 if it is invalid.
 func (v *Volume) SizeGiB() int64 {
 	size, err := input.ParseQuantity(v.Size)
@@ -180,6 +192,18 @@ func (v *Volume) checkSource(p *input.Problems, path *field.Path, stack *Stack) 
 	default:
 		p.Forbidden(path.Child(written[1]), "%s is already set; write exactly one of %s and %s", written[0], written[0], written[1])
 	}
+	d := v.PersistentDisk
+	if d == nil || d.Create == nil {
+		return
+	}
+	least, most := gcp.DiskGB(d.Create.Type, d.Regional())
+	switch at, size := path.Child("persistentDisk", "create", "type"), v.SizeGiB(); {
+	case !slices.Contains(gcp.DiskTypes, d.Create.Type) || size == 0: // reported by a tag
+	case most == 0:
+		p.Invalid(at, d.Create.Type, "has no regional disks; write pd-balanced or pd-ssd, or one zone")
+	case size < int64(least) || size > int64(most):
+		p.Invalid(path.Child("size"), v.Size, "must be from %dGi to %dGi, the sizes of such a disk of type %s", least, most, d.Create.Type)
+	}
 }
 
 // checkAccessMode refuses to mount a block device on several nodes for writing.
@@ -204,6 +228,14 @@ func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUse
 	v.checkUsers(p, path, users)
 	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
 		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints nor logs; remove ro, or write readOnly: true in every mount of it")
+	}
+	for i, option := range v.MountOptions {
+		for _, blind := range blindOptions {
+			if !users.ReadOnly && blind.written.MatchString(strings.ReplaceAll(option, "_", "-")) {
+				p.Warn(path.Child("mountOptions").Index(i), "with %s, a node does not see what others write: neither a coordinator that another one works, "+
+					"nor a script a new file; %s, or mount the volume only with readOnly: true", option, blind.instead)
+			}
+		}
 	}
 	modes, remedy := v.AccessModes, "write [ReadWriteMany]"
 	readers := slices.Contains(modes, corev1.ReadOnlyMany)

@@ -17,6 +17,15 @@ const (
 // DiskTypes are the types of boot disk that GKE's nodes can have.
 var DiskTypes = []string{pdStandard, PDBalanced, pdSSD, hyperdiskBalanced}
 
+// DiskGB returns the smallest and the largest size of a disk in GB, or zeros if there is none of the type.
+func DiskGB(diskType string, regional bool) (least, most int) {
+	if regional {
+		diskType = "regional " + diskType
+	}
+	sizes := tables().Disks[diskType]
+	return sizes[0], sizes[1]
+}
+
 // DriverDisabled is the driver version that leaves the driver of GPUs to the user.
 const DriverDisabled = "INSTALLATION_DISABLED"
 

@@ -14,6 +14,7 @@ var catalogueYAML []byte
 // catalogue is the content of catalogue.yaml, whose comments name the sources.
 type catalogue struct {
 	MultiRegions map[string][]string
+	Disks        map[string][2]int
 	GPUs         map[string]gpu
 	PriceRegions []string
 	// MachinePrices are by the beginning of the names of machine types.

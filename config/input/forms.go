@@ -42,8 +42,7 @@ var forms = map[string]form{
 	"region":    {"write a region, like us-central1", region},
 	"file": {"write the absolute path of the file in the containers, like /workspace/config.yml",
 		must(path.IsAbs, "must be the absolute path of the file in the containers, like /workspace/config.yml")},
-	"bucket": {"write the name of the bucket", must(regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`).MatchString, // Cloud Storage, "Bucket naming requirements"
-		"must be only the name of a bucket, without gs://: 3 to 63 lower case letters, digits, hyphens, underscores, and dots, with a letter or digit at both ends")},
+	"bucket": {"write the name of the bucket", bucket},
 	"prefix": {"write a directory in the bucket, like criteo/", must(regexp.MustCompile(`^([^/]+/)+$`).MatchString,
 		"must be a directory in the bucket, without a leading slash and with one at the end, like criteo/")},
 	"below": {"write a path",
@@ -83,6 +82,18 @@ func must(valid func(string) bool, message string) func(string) []string {
 		}
 		return []string{message}
 	}
+}
+
+// bucketForm is from Cloud Storage, "Bucket naming requirements".
+var bucketForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{1,61}[a-z0-9]$`)
+
+func bucket(text string) []string {
+	name, folder, _ := strings.Cut(strings.TrimPrefix(text, "gs://"), "/")
+	if folder = strings.Trim(folder, "/"); folder != "" && bucketForm.MatchString(name) {
+		return []string{"must be only the name of a bucket; write " + name + ", and only-dir=" + folder + " in mountOptions of the volume"}
+	}
+	return must(bucketForm.MatchString, "must be only the name of a bucket, without gs://: 3 to 63 lower case letters, digits, hyphens, "+
+		"underscores, and dots, with a letter or digit at both ends")(text)
 }
 
 func isBelow(text string) bool {

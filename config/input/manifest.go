@@ -83,6 +83,10 @@ func (r *manifestReader) jobs(at *field.Path, entry any) []any {
 			r.addRole(&sets, doc.At, set)
 			continue
 		}
+		if fields, ok := object.(map[string]any); ok && fields["kind"] == nil {
+			r.Unreadable(doc.At, "is no object of Kubernetes, which has a kind; write a PersiaJob, whose roles are the services of a compose file")
+			continue
+		}
 		if Decode(r.Problems, doc.At, object, &doc); !r.Decoded(doc.At) {
 			continue
 		}
@@ -125,7 +129,8 @@ func (r *manifestReader) takeNATS(other document) {
 func (r *manifestReader) natsLayers() Layers {
 	spec := r.nats.At.Child("spec")
 	settings := r.respelled(Located{At: spec, Value: r.nats.Spec}, natsSpellings)
-	r.unread(spec, r.nats.Spec, fmt.Sprintf("is not read from a manifest; remove it, and use the fields of %s", r.natsAt))
+	r.unread(spec, r.nats.Spec, fmt.Sprintf("has no counterpart in %s, which has only name, nodePool, and the counterparts of %s; remove it",
+		r.natsAt, And(Words(natsSpellings, func(s spelling) string { return s.written }))))
 	settings[0] = map[string]any{"name": Located{At: r.nats.At.Child("metadata", "name"), Value: r.nats.Metadata.Name}}
 	return settings
 }

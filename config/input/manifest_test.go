@@ -271,7 +271,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"mount at the root", "mountPath: /settings", "mountPath: /", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"below the root"}},
 		{"mount where the program mounts", "mountPath: /settings", "mountPath: /opt/persia", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"another path"}},
 		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by the mount of data"}},
-		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"not read", "persia:nats"}},
+		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"has no counterpart in persia:nats, which has only name, nodePool, and the counterparts of size, version", "remove it"}},
 		{"NATS payload", "maxPayload: 52428800", "maxPayload: 67108865", nats + ".spec.natsConfig.maxPayload", []string{"67108865", "67108864"}},
 		{"NATS of fewer servers than one", "  size: 1\n", "  size: -1\n", nats + ".spec.size", []string{"at least 1"}},
 		{"NATS resources twice", "  size: 1\n", "  size: 1\n  pod: {resources: {limits: {cpu: 1}}}\n", nats + ".spec.pod.resources", []string{"sets the same field as", "spec.resources"}},
@@ -288,11 +288,12 @@ func TestManifestRefuses(t *testing.T) {
 // TestManifestFileRefuses checks the message for each mistake in files and next to manifest.
 func TestManifestFileRefuses(t *testing.T) {
 	files := fstest.MapFS{
-		"jobs/train.yml": {Data: []byte(manifestText)},
-		"jobs/other.yml": {Data: []byte(strings.NewReplacer("adult-income", "other", "size: 1", "size: 3").Replace(manifestText))},
-		"jobs/nats.yml":  {Data: []byte(manifestText[strings.Index(manifestText, "---"):])},
-		"jobs/empty.yml": {Data: []byte("# nothing\n")},
-		"jobs/list.yml":  {Data: []byte("- 1\n")},
+		"jobs/train.yml":   {Data: []byte(manifestText)},
+		"jobs/other.yml":   {Data: []byte(strings.NewReplacer("adult-income", "other", "size: 1", "size: 3").Replace(manifestText))},
+		"jobs/nats.yml":    {Data: []byte(manifestText[strings.Index(manifestText, "---"):])},
+		"jobs/empty.yml":   {Data: []byte("# nothing\n")},
+		"jobs/list.yml":    {Data: []byte("- 1\n")},
+		"jobs/compose.yml": {Data: []byte("version: '3'\nservices: {persia: {image: a}}\n")},
 	}
 	named := func(name string) edits { return edits{"persia:jobs": []any{besides(name)}} }
 	for _, c := range []struct {
@@ -307,6 +308,7 @@ func TestManifestFileRefuses(t *testing.T) {
 		{"no PersiaJob", named("jobs/nats.yml"), "persia:jobs[0].manifest", []string{`"jobs/nats.yml"`, "contains no PersiaJob"}},
 		{"empty file", named("jobs/empty.yml"), "persia:jobs[0].manifest", []string{"contains no PersiaJob"}},
 		{"list", named("jobs/list.yml"), "persia:jobs[0].manifest(jobs/list.yml)", []string{"must be an object (it is a list)"}},
+		{"compose file", named("jobs/compose.yml"), "persia:jobs[0].manifest(jobs/compose.yml)", []string{"is no object of Kubernetes", "write a PersiaJob, whose roles are the services of a compose file"}},
 		{"a manifest that is a number", edits{"persia:jobs[0].manifest": 1}, "persia:jobs[0].manifest", []string{"1", "quotes"}},
 		{"two kinds of NATS", edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("jobs/other.yml")}},
 			"persia:jobs[1].manifest(jobs/other.yml)[1]", []string{"differs from the NATS of persia:jobs[0].manifest(jobs/train.yml)[1]", "persia:nats"}},

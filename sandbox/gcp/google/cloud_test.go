@@ -152,6 +152,7 @@ func TestRefusals(t *testing.T) {
 		"a pool without its cluster":         {remove("container.cluster", cluster), pool(Body{"machineType": "n2-standard-8"}), "The resource '" + cluster + "' was not found"},
 		"a smaller disk":                     {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 50.0), "New disk size must be larger than current size"},
 		"a larger disk":                      {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 150.0), ""},
+		"a disk beyond the sizes":            {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 70000.0), "The size of a pd-standard disk must be between 10 and 65536 GB"},
 		"an account that does not exist":     {nil, member(agent), "Service account service-" + ProjectNumber + "@cloud-filer.iam.gserviceaccount.com does not exist"},
 		"an account that was asked for":      {create("serviceusage.identity", "projects/p/services/file", Body{"service": "file.googleapis.com"}), member(agent), ""},
 		"a service without an account":       {nil, create("serviceusage.identity", "projects/p/services/s", Body{"service": "s"}), "Service s has no identity"},

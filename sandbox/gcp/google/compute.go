@@ -1,9 +1,12 @@
 package google
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"persia/gcp"
 )
 
 const computeURL = "https://www.googleapis.com/compute/v1/"
@@ -115,15 +118,20 @@ func routerOf(nat string, _ Body) string {
 	return fmt.Sprintf("projects/%s/regions/%s/routers/%s", parts[0], parts[1], parts[2])
 }
 
-// completeDisk refuses a disk that is smaller than it was.
+// completeDisk refuses a disk that is smaller than it was, or of no size of its type†.
 func completeDisk(_ *Cloud, name string, body, old Body) error {
 	compute(name, body)
 	if size(body) < size(old) {
 		return refuse(400, "invalid", "Invalid value for field 'sizeGb': '%d'. New disk size must be larger than current size.", size(body))
 	}
+	kind := cmp.Or(Segment(Text(body, "type")), "pd-standard")
+	if least, most := gcp.DiskGB(kind, strings.Contains(name, "/regions/")); size(body) < least || size(body) > most {
+		return refuse(400, "invalid", "Invalid value for field 'resource.sizeGb': '%d'. The size of a %s disk must be between %d and %d GB.",
+			size(body), kind, least, most)
+	}
 	body["sizeGb"] = fmt.Sprint(size(body))
 	location, _, _ := strings.Cut(name, "/disks/")
-	body["type"] = computeURL + location + "/diskTypes/" + Segment(Text(body, "type"))
+	body["type"] = computeURL + location + "/diskTypes/" + kind
 	zones := []any{}
 	for _, zone := range Texts(body, "replicaZones") {
 		zones = append(zones, computeURL+"projects/"+Element(name, "projects")+"/zones/"+Segment(zone))
