@@ -239,6 +239,7 @@ func TestEditsOfTheStack(t *testing.T) {
 		{"cluster", "network.services", "10.1.16.0/20", "refused"},
 		{"storage", "0.gcsFuse.create.versioning", true, "update Bucket"},
 		{"storage", "1.size", "2Ti", "update Instance, update PersistentVolume"},
+		{"storage", "1.size", "10Ti", "refused"},
 		{"storage", "2.size", "200Gi", "update Disk, update PersistentVolume"},
 		{"storage", "2.size", "100Gi", "refused"},
 		{"storage", "3.size", "300Gi", "update PersistentVolume, update RegionDisk"},

@@ -59,9 +59,9 @@ func completeInstance(_ *Cloud, name string, body, old Body) error {
 	return nil
 }
 
-// capacityOf returns the capacity of an instance in GiB, or 0.
+// capacityOf returns the capacity of an instance in GiB, or 0. The provider's request has its only share without a list.
 func capacityOf(body Body) (gib int64) {
-	for _, share := range Objects(body, "fileShares") {
+	for _, share := range append(Objects(body, "fileShares"), Object(body, "fileShares")) {
 		_, _ = fmt.Sscan(fmt.Sprint(share["capacityGb"]), &gib)
 	}
 	return gib
