@@ -80,7 +80,7 @@ class Coordinator:
     # Reports.
 
     def report(self, member):
-        """Take a replica's report, and return the answer. Raise a ValueError if it is not a whole one."""
+        """Take a replica's report, and return the answer. Raise NotWhole if it is not a whole one."""
         check(member)
         with self.lock:
             key = (member["role"], member["replica"])

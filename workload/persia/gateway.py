@@ -1,6 +1,5 @@
 """Pushes the state of a replica, and of the job, to the job's metrics gateway."""
 
-import http.client
 import os
 import threading
 import time
@@ -21,9 +20,15 @@ class Gateway:
     def push(self, values):
         """Replace the values in the gateway with the values that a function returns."""
         with self.lock:
-            known = values()
-            if known:
-                self.put(known)
+            try:
+                known = values()
+                if known:
+                    self.put(known)
+                self.failed = False
+            except Exception as error:  # one of the values, too, must not end the pushes of all
+                if not self.failed:
+                    self.log(f"cannot push to the metrics gateway at {self.address}; retrying: {error!r}")
+                self.failed = True
 
     def put(self, values):
         body, family = "", ""
@@ -38,13 +43,7 @@ class Gateway:
             {"Content-Type": "text/plain; version=0.0.4"},
             method="PUT",
         )
-        try:
-            direct.open(request, timeout=10).close()
-            self.failed = False
-        except (OSError, http.client.HTTPException):
-            if not self.failed:
-                self.log(f"cannot push to the metrics gateway at {self.address}; retrying")
-            self.failed = True
+        direct.open(request, timeout=10).close()
 
     def keep_pushing(self, values):
         """Push again and again, because a gateway that restarts has lost its values."""

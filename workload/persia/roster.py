@@ -16,18 +16,22 @@ VALUES = {
 }
 
 
+class NotWhole(ValueError):
+    """A report lacks something, or has something strange."""
+
+
 def check(report):
-    """Raise a ValueError if a report is not a whole one, so that no part of it is taken."""
+    """Raise NotWhole if a report is not a whole one, so that no part of it is taken."""
     if not isinstance(report, dict):
-        raise ValueError("a report must be an object")
+        raise NotWhole("a report must be an object")
     for name, types in VALUES.items():
         if name not in report:
-            raise ValueError(f"{name} is missing")
+            raise NotWhole(f"{name} is missing")
         # To Python, True is a number.
         if type(report[name]) not in types:
-            raise ValueError(f"{name} must not be {report[name]!r}")
+            raise NotWhole(f"{name} must not be {report[name]!r}")
     if report["state"] not in STATES:
-        raise ValueError(f"state must not be {report['state']!r}")
+        raise NotWhole(f"state must not be {report['state']!r}")
 
 
 def name(key):

@@ -12,6 +12,8 @@ import socket
 import threading
 import urllib.parse
 
+from roster import NotWhole
+
 # The longest report, in bytes, and how long its bytes may take, in seconds.
 LONGEST_BODY, BODY_SECONDS = 64 * 1024, 10
 
@@ -56,7 +58,7 @@ async def converse(coordinator, token, reader, writer):
     try:
         while await answer_one(coordinator, token, reader, writer):
             pass
-    except (OSError, ValueError, KeyError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
+    except (OSError, ValueError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         # The peer has closed the connection, is too slow, or does not speak HTTP.
         pass
     finally:
@@ -77,7 +79,12 @@ async def answer_one(coordinator, token, reader, writer):
         status, text, stays = "413 Payload Too Large", f"a report has at most {LONGEST_BODY} bytes", False
     else:
         body = await asyncio.wait_for(reader.readexactly(length), BODY_SECONDS)
-        status, text = answer(coordinator, method, target, known, body)
+        try:
+            status, text = answer(coordinator, method, target, known, body)
+        except Exception as error:
+            # The peer is not to blame, and asks again.
+            status, text = "500 Internal Server Error", repr(error)
+            coordinator.log(f"{method} {target} is not answered: {error!r}")
     kept = "keep-alive" if stays else "close"
     writer.write(f"HTTP/1.1 {status}\r\nContent-Length: {len(text.encode())}\r\nConnection: {kept}\r\n\r\n{text}".encode())
     await writer.drain()
@@ -91,5 +98,5 @@ def answer(coordinator, method, target, known, body):
         return "200 OK", coordinator.status(query.get("run", [""])[0], known) + "\n"
     try:
         return "200 OK", json.dumps(coordinator.report(json.loads(body.decode())))
-    except (ValueError, RecursionError) as error:
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, NotWhole) as error:
         return "400 Bad Request", str(error)

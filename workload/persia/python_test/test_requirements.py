@@ -1,4 +1,5 @@
 import errno
+import http.client
 import os
 import socket
 import tempfile
@@ -86,11 +87,11 @@ class Gateway(unittest.TestCase):
         said = []
         place = gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091", "PERSIA_REPLICA_METRICS": "/metrics/job/criteo"}, said.append)
         with mock.patch.object(gateway.direct, "open") as opened:
-            for error in (OSError(), gateway.http.client.IncompleteRead(b""), None, OSError()):
+            for error in (OSError(), http.client.IncompleteRead(b""), None, OSError()):
                 opened.side_effect = error
                 place.push(lambda: {"alive": 1, 'ends_total{cause="a"}': 2, 'ends_total{cause="b"}': 3})
             place.push(dict)
-        self.assertEqual(["cannot push to the metrics gateway at gateway:9091; retrying"] * 2, said)
+        self.assertEqual(["cannot push to the metrics gateway at gateway:9091; retrying: OSError()"] * 2, said)
         request = opened.call_args[0][0]
         self.assertEqual(("PUT", "http://gateway:9091/metrics/job/criteo"), (request.get_method(), request.full_url))
         self.assertEqual(
@@ -98,6 +99,15 @@ class Gateway(unittest.TestCase):
         self.assertIsNone(gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091"}, said.append))
         of_replica = {"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091", "PERSIA_REPLICA_METRICS": "/metrics/job/run/run/role/role/nn-worker/replica/0/of/1"}
         self.assertEqual("/metrics/job/run", gateway.of(of_replica, said.append, whole_job=True).path)
+
+    def test_pushes_go_on_after_an_error_of_their_own(self):
+        said, values = [], mock.Mock(side_effect=[KeyError("phase"), KeyError("phase"), {"alive": 1}, SystemExit])
+        place = gateway.Gateway("gateway:9091", "/metrics/job/criteo", 0, said.append)
+        with mock.patch.object(gateway.direct, "open") as opened, mock.patch.object(gateway.threading, "Thread") as thread:
+            place.keep_pushing(values)
+            self.assertRaises(SystemExit, thread.call_args[1]["target"])
+        self.assertEqual(["cannot push to the metrics gateway at gateway:9091; retrying: KeyError('phase')"], said)
+        opened.assert_called_once()
 
     def test_memory_is_what_the_kernel_cannot_take_back(self):
         versions = ("memory.current", "memory.max", "memory.stat", "inactive_file"), (

@@ -85,6 +85,15 @@ class Requests(JobTest):
                 status, _, closed = self.ask("POST", f"Content-Length: {len(body.encode())}", TOKEN, body=body)
                 self.assertEqual(("400 Bad Request", False), (status, closed))
 
+    def test_an_error_of_the_coordinator_is_logged_and_not_blamed_on_its_peer(self):
+        for method, broken in (("POST", "report"), ("GET", "status")):
+            for error in (KeyError("role"), ValueError("attempt"), OSError("disk")):
+                with self.subTest(method, error=error), mock.patch.object(self.job, broken, side_effect=error):
+                    text = json.dumps(self.whole("dataloader", 0, "waiting"))
+                    status, _, closed = self.ask(method, f"Content-Length: {len(text)}", TOKEN, body=text)
+                    self.assertEqual(("500 Internal Server Error", False), (status, closed))
+                    self.assertIn(repr(error), self.logged[-1])
+
     def test_only_the_completion_learns_the_end_for_good(self):
         self.report("dataloader", 1, "finished", done=True)
         for header, asked in (("Accept: */*", False), (TOKEN, True)):
