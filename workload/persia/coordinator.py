@@ -91,6 +91,7 @@ class Coordinator:
             # too, and may have finished that run.
             if not self.roster.expects(key) or member.get("run") != self.settings.run or self.superseded:
                 return self.answer(STOP)
+            self.ledger.exists(member["since"])
             before = self.roster.reports.get(key)
             if before and self.has_substitute(before, member):
                 if busy(member):
@@ -222,6 +223,7 @@ class Coordinator:
         """End the attempt. How it counts depends on the checkpoints, so the keeper reads them
         first."""
         self.phase, self.reason, self.ended = STOP, trouble.reason, trouble
+        self.progress_seen = self.clock()
         self.stalled = self.stalled or trouble.cause == ledger.STUCK
         self.starting = False
         self.ledger.turn(ledger.WAITING)
@@ -306,6 +308,7 @@ class Coordinator:
         self.attempt = max(self.attempt, self.record.attempt)
         if self.record.revision != self.settings.revision:
             # A changed job starts again.
+            self.ledger.values["reports"] = 0
             self.keeper.remember(revision=self.settings.revision, failures=0, failed="")
         if self.record.done or self.phase == DONE:
             self.phase = DONE
@@ -483,9 +486,11 @@ class Coordinator:
                 "persia_job_attempt": self.attempt,
                 "persia_job_failed": int(self.phase == FAILED),
                 "persia_job_failures": self.record.failures,
-                "persia_job_stuck": int(self.phase in (START, STOP) and (self.stalled or self.overdue())),
+                # A script that never reports progress trains on without a sign.
+                "persia_job_stuck": int(self.phase in (START, STOP) and (
+                    self.stalled or self.overdue() and (self.phase == STOP or self.reports_progress or self.ledger.values["reports"]))),
             }
-            values.update(self.ledger.metrics())
+            values.update(self.ledger.metrics(self.settings.checkpoints and not self.settings.saves_elsewhere))
             return values
 
     def stays(self):

@@ -44,6 +44,7 @@ var exporters = map[string]exporter{
 		"persia_job_failed":                      gauge,
 		"persia_job_failures":                    gauge,
 		"persia_job_stuck":                       gauge,
+		"persia_job_unsaved_attempts":            gauge,
 		"persia_job_unsaved_seconds":             gauge,
 		"persia_job_checkpoint_interval_seconds": gauge,
 		"persia_job_ended_attempts":              gauge,

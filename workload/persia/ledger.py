@@ -14,6 +14,9 @@ LOST, SILENT, COMMAND, STUCK, REPLACED = "lost replica", "silent replica", "fail
 # How many ends of attempts the record has, and how long one is in the metrics, in seconds.
 ENDS, RECENT = 30, 6 * 3600
 
+# The longest time between two coordinators that their clocks are believed, in seconds.
+LONGEST_GAP = 30 * 24 * 3600
+
 
 class Ledger:
     """Counts seconds by a clock. The wall clock, by which volumes date checkpoints, also measures the
@@ -21,17 +24,20 @@ class Ledger:
 
     In the values, "at" is when the last second was counted, "until" when the last one of an attempt was,
     "saved" when the newest checkpoint became complete, "unsaved" how long attempts have run since, "interval"
-    the most that an attempt has run between two, "checkpoints" how many did, "away" how much of the waiting no
-    coordinator has seen, and "open" is 1 until the end of the last attempt is counted."""
+    the most that an attempt has run between two, "checkpoints" how many did, "away" for how much of the waiting the
+    job had no pods, "lost" how many attempts have ended since "saved", "reports" is 1 if the script that trained
+    last has reported its progress, and "open" until the end of the last attempt is counted."""
 
     def __init__(self, clock, wall):
         self.clock, self.wall = clock, wall
-        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "open"), 0)
+        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open"), 0)
         self.causes = collections.Counter()
         self.ends = []  # when the last attempts have ended, by which replica, and why
         self.trained = {}  # how many seconds of training a checkpoint has
         self.written = 0  # how many checkpoints this attempt has
         self.activity, self.last = WAITING, clock()
+        # When the last coordinator ended, how long the job had no pods then, and since when it has some.
+        self.left, self.gap, self.since = 0, 0, float("inf")
 
     def record(self):
         """Return what the next coordinator needs."""
@@ -44,10 +50,19 @@ class Ledger:
             self.values.update(kept["ledger"])
             self.causes = collections.Counter(kept.get("causes"))
             self.ends, self.trained = kept.get("ends", []), kept.get("trained", {})
-            away = 0 if over else max(0, self.wall() - self.values["at"])
-            self.values[WAITING] += away
-            self.values["away"] += away
+            self.left = self.values["at"]
+            self.gap = 0 if over else min(max(0, self.wall() - self.left), LONGEST_GAP)
+            self.values[WAITING] += self.gap
+            self.values["away"] += self.gap
             self.last = self.clock()
+            self.exists(self.since)
+
+    def exists(self, since):
+        """A replica has been there since some time. If nn-worker 0 alone was lost, the others' machines cost."""
+        self.since = min(self.since, since)
+        gap = min(self.gap, max(0, self.since - self.left))
+        self.values["away"] -= self.gap - gap
+        self.gap = gap
 
     def count(self):
         """Count the time since the last call."""
@@ -79,6 +94,7 @@ class Ledger:
         """The attempt trains. Only a script that reports progress shows since when."""
         self.turn(RISK if self.activity == STARTUP else self.activity)
         self.move(STARTUP, STARTING if reported else RISK)
+        self.values["reports"] = int(reported)
 
     def save(self, complete, attempt):
         """Count what an attempt had trained until its new ones of all checkpoints, the newest of which is the first."""
@@ -92,6 +108,7 @@ class Ledger:
                     self.values["interval"] = max(self.values["interval"], self.values["unsaved"] - since)
                 self.values["unsaved"] = since
                 self.written += 1
+                self.values["lost"] = 0
                 saving = min(trained, checkpoint.seconds)
                 self.values[RISK] -= trained
                 self.values[TRAINING] += trained - saving
@@ -116,6 +133,7 @@ class Ledger:
         self.causes[cause] += 1
         self.ends = (self.ends + [[self.wall(), replica, cause]])[-ENDS:]
         self.values["open"] = 0
+        self.values["lost"] += 1
         self.move(STARTUP, STARTING)
         self.move(RISK, AGAIN)
         return ran
@@ -127,21 +145,24 @@ class Ledger:
         self.move(RISK, TRAINING)
 
     def seconds(self):
-        """Return how long the job has done what."""
+        """Return how long the job has done what. Time without pods, suspended or in a queue, is in none."""
         self.count()
-        running = {STARTING: self.values[STARTUP], TRAINING: self.values[RISK]}
-        return {activity: self.values[activity] + running.get(activity, 0) for activity in ACTIVITIES}
+        more = {STARTING: self.values[STARTUP], TRAINING: self.values[RISK], WAITING: -self.values["away"]}
+        return {activity: self.values[activity] + more.get(activity, 0) for activity in ACTIVITIES}
 
-    def metrics(self):
-        """Return the values of metrics by their names. Of checkpoints there are some while an attempt runs."""
+    def metrics(self, saves):
+        """Return the values of metrics by their names. Of checkpoints there are some until the job is over. Whether
+        nothing is saved can be told only of a job that saves where its coordinator looks."""
         values = {f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()}
         for cause, failures in self.causes.items():
             values[f'persia_job_failures_total{{cause="{cause}"}}'] = failures
         recent = collections.Counter((replica, cause) for when, replica, cause in self.ends if self.wall() - when < RECENT)
         for (replica, cause), attempts in recent.items():
             values[f'persia_job_ended_attempts{{replica="{replica}",cause="{cause}"}}'] = attempts
-        if self.activity in (STARTUP, RISK):
+        if self.activity:
             values["persia_job_unsaved_seconds"] = round(self.values["unsaved"])
+            if saves:
+                values["persia_job_unsaved_attempts"] = self.values["lost"]
             if self.values["interval"]:
                 values["persia_job_checkpoint_interval_seconds"] = round(self.values["interval"])
         return values
@@ -156,6 +177,8 @@ class Ledger:
             text += f", one every {(total - seconds[WAITING]) / failures / 3600:.1f} h (hoursBetweenFailures is this times the machines)"
         if self.values["checkpoints"]:
             text += f"; checkpointSeconds: {seconds[SAVING] / self.values['checkpoints']:.0f}"
+        if self.values["away"] >= 60:
+            text += f"; {duration(self.values['away'])} without pods"
         return text
 
 

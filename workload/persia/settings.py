@@ -27,6 +27,7 @@ class Settings:
         self.scratch = list(filter(None, environment.get("PERSIA_SCRATCH", "").split(":")))
         self.progress_file = environment.get("PERSIA_PROGRESS_FILE")
         self.checkpoints = environment.get("PERSIA_CKPT_ROOT")
+        self.saves_elsewhere = "PERSIA_CKPT_DIR" in environment
         # Only releases without persia-launcher need this variable.
         self.older = "PERSIA_RUNTIME" in environment
         # Whether a pod that exits with status 0 is not started again, as in a Kubernetes Job.

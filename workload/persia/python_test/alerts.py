@@ -27,6 +27,8 @@ class History(test_ledger.Ledgers):
         self.series, self.scrapes, self.groups, self.chance, self.played = {}, 0, {}, chance, job
         self.loss, self.slow, self.memory = lambda: chance.uniform(0.4, 0.7), 1, chance.uniform(0.3, 0.9)
         self.most, self.period, self.begin = 1000, chance.uniform(600, 1800), chance.uniform(20, 400)
+        self.reports_progress = chance.random() < 0.5
+        self.coordinates, self.others = True, True  # whether nn-worker 0 pushes, and whether other replicas do
         urllib.request.OpenerDirector.open = self.take
 
     def take(self, request, timeout):
@@ -51,9 +53,12 @@ class History(test_ledger.Ledgers):
                 self.scrape()
 
     def scrape(self):
-        self.push("", self.job.metrics)
-        self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": self.memory})
-        if self.job.phase == "start":
+        if self.coordinates:
+            self.push("", self.job.metrics)
+            self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": self.memory})
+        if self.others:
+            self.push("/run/1/role/dataloader/replica/0", lambda: {"persia_replica_alive": 1})
+        if self.job.phase == "start" and self.coordinates:
             metrics.push({"loss": self.loss()})
             for server in range(3):
                 took = 0.01 * self.chance.uniform(0.5, 1.5) * (self.slow if server == 2 else 1)
@@ -69,39 +74,55 @@ class History(test_ledger.Ledgers):
         self.live(self.chance.uniform(0, 600), self.begin, trainings, self.period * rest, end)
         self.go(WAITING, 120, roles=())
 
+    def leave(self, others, seconds):
+        """Have nn-worker 0 go, or all replicas. The gateway keeps what they have pushed."""
+        self.coordinates, self.others = False, others
+        for _ in range(int(seconds) // SCRAPE):
+            self.now += SCRAPE
+            self.scrape()
+
     def test(self, alert):
-        """Return a test that the alert fires, and no other, and none in the quiet part before."""
+        """Return a test that the alert fires, and no other, none in the quiet part before, and none while the job is
+        suspended."""
         samples = [{"labels": f'{{alertname="{alert}", persia_job="{self.played}"}}', "value": 1}] if alert else []
+        fired = self.scrapes
+        self.leave(False, 4500)
         return {"interval": f"{SCRAPE}s", "input_series": [{"series": series, "values": " ".join(known.get(scrape, "_") for scrape in range(self.scrapes))} for series, known in self.series.items()],
                 "promql_expr_test": [{"expr": 'group by (alertname, persia_job) (count_over_time(ALERTS{alertstate="firing"}[1w]))', "eval_time": f"{scrape * SCRAPE}s", "exp_samples": expected}
-                                     for scrape, expected in ((self.calm, []), (self.scrapes, samples))]}
+                                     for scrape, expected in ((self.calm, []), (fired, samples))] + [
+                    {"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{self.scrapes * SCRAPE}s", "exp_samples": []}]}
 
 
-# By the alert: what a fault changes, and the attempts that follow, each with its checkpoints, end, and rest.
+# Alerts, what a fault changes, and the attempts that follow, each with its checkpoints, end, and rest. A job that never
+# saves has never saved. "away" is how long nn-worker 0 is away then.
 COMPLETE = [(3, "the job is complete")]
-FAULTS = {
-    "PersiaJobFailed": ({"most": 1}, [(0, "a command fails")]),
-    "PersiaNoProgress": ({}, [(1, "progress ends")]),
-    "PersiaCheckpointOverdue": ({}, [(3, "the coordinator's pod leaves", 0), (0, "the job is complete", 5)]),
-    "PersiaReplicaEndsAttempts": ({}, [(1, "a command fails"), (1, "the coordinator's pod leaves")] * 3),
-    "PersiaReplicaUnreachable": ({}, [(1, "a replica is silent")] * 2),
-    "PersiaSlowServer": ({"slow": 8}, COMPLETE),
-    "PersiaLossIsNaN": ({"loss": lambda: float("nan")}, COMPLETE),
-    "PersiaMemoryNearLimit": ({"memory": 0.95}, COMPLETE),
-}
+FAULTS = [
+    ("PersiaJobFailed", {"most": 1}, [(0, "a command fails")]),
+    ("PersiaNoProgress", {"reports_progress": True}, [(1, "progress ends")]),
+    ("PersiaCheckpointOverdue", {}, [(3, "the coordinator's pod leaves", 0), (0, "the job is complete", 5)]),
+    ("PersiaNothingSaved", {"upgrades": 0, "period": 7200}, [(0, "a pod leaves")] * 4),
+    ("PersiaNothingSaved", {"upgrades": 0, "reports_progress": False, "period": 13 * 3600}, [(0, "the job is complete", 1)]),
+    ("PersiaReplicaEndsAttempts", {}, [(1, "a command fails"), (1, "the coordinator's pod leaves")] * 3),
+    ("PersiaReplicaUnreachable", {}, [(1, "a replica is silent")] * 2),
+    ("PersiaCoordinatorLost", {"away": 1800}, [(1, "the coordinator's node is lost")]),
+    ("PersiaSlowServer", {"slow": 8}, COMPLETE),
+    ("PersiaLossIsNaN", {"loss": lambda: float("nan")}, COMPLETE),
+    ("PersiaMemoryNearLimit", {"memory": 0.95}, COMPLETE),
+]
 
 
 def main(rules):
     seed, quiet, tests = os.environ.get("SEED") or os.urandom(4).hex(), int(os.environ.get("QUIET") or 1), []
     chance = random.Random(seed)
-    for alert, (change, attempts) in [("", ({}, COMPLETE))] * quiet + list(FAULTS.items()):
+    for alert, change, attempts in [("", {"away": 300}, COMPLETE)] * quiet + FAULTS:
         history = History(chance, f"{alert or 'quiet'} {len(tests)} of seed {seed}")
-        for _ in range(chance.randint(0, 2)):  # upgrades of nodes
+        for _ in range(min(chance.randint(0, 2), change.get("upgrades", 2))):  # of nodes
             history.attempt(chance.randint(1, 3), chance.choice(("a pod leaves", "the coordinator's pod leaves")))
         history.calm = history.scrapes
         vars(history).update(change)
         for attempt in attempts:
             history.attempt(*attempt)
+        history.leave(True, change.get("away", 0))
         tests.append(history.test(alert))
         history.doCleanups()
     json.dump({"rule_files": [os.path.abspath(rules)], "evaluation_interval": f"{SCRAPE}s", "tests": tests}, sys.stdout)

@@ -3,7 +3,7 @@ import os
 import random
 
 from job import JobTest
-from ledger import ACTIVITIES, AGAIN, COMMAND, LOST, REPLACED, SAVING, SILENT, STARTING, STUCK, TRAINING, WAITING
+from ledger import ACTIVITIES, AGAIN, COMMAND, LONGEST_GAP, LOST, REPLACED, SAVING, SILENT, STARTING, STUCK, TRAINING, WAITING
 
 # How often replicas report, and the keeper works; and how long writing a checkpoint takes.
 BEAT, WORK, WRITE = 5, 20, 30
@@ -135,13 +135,32 @@ class Ledgers(JobTest):
             self.now += 10
             self.assertEqual(dict(before, waiting=before[WAITING] + waits), self.job.ledger.seconds())
 
-    def test_a_job_without_pods_waits(self):
-        self.live(0, 100, [1000], 500, "a command fails")
-        self.now += 3600
-        self.job = self.coordinator()
-        self.job.keeper.keep()
-        self.assertAlmostEqual(3600, self.job.ledger.values["away"], delta=WORK)
-        self.assertAlmostEqual(3600, self.job.ledger.seconds()[WAITING], delta=2 * WORK)
+    def test_time_without_pods_counts_as_nothing(self):
+        """While nn-worker 0 alone is lost, the machines of the others cost."""
+        for name, since, clock, waited, said in (
+            ("suspended", 3600, 0, 0, "; 1 h 0 min without pods"),
+            ("its first pods come before the coordinator's", 3000, 0, 600, "; 50 min without pods"),
+            ("nn-worker 0 is lost", -100, 0, 3600, ""),
+            ("nn-worker 0 is lost, and its new node's clock is wrong", -100, 1e9, LONGEST_GAP, ""),
+            ("suspended, and the clock of a new node is behind", -1e9, -1e9, 0, ""),
+        ):
+            for early in (True, False):
+                with self.subTest(name, early=early):
+                    self.setUp()
+                    self.live(0, 100, [1000], 500, "a command fails")
+                    before, left = self.job.ledger.seconds(), self.now
+                    self.now += 3600
+                    self.job = self.coordinator()
+                    self.job.ledger.wall = lambda clock=clock: self.now + clock
+                    report = self.whole("dataloader", 1, "waiting", since=left + since)
+                    if early:
+                        self.job.report(report)
+                    self.job.keeper.keep()
+                    self.job.report(report)
+                    found = self.job.ledger.seconds()
+                    self.assertEqual(dict(before, waiting=found[WAITING]), found)
+                    self.assertAlmostEqual(waited, found[WAITING] - before[WAITING], delta=2 * WORK)
+                    self.assertTrue(str(self.job.ledger).endswith("checkpointSeconds: 30" + said), str(self.job.ledger))
 
     def test_fifty_histories_of_faults(self):
         seed = int.from_bytes(os.urandom(4), "big")

@@ -39,21 +39,29 @@ class Progress(JobTest):
 
 class Metrics(JobTest):
     def test_the_metrics_of_a_job(self):
-        """They are the attempt, failed, failures, stuck, and the metrics of the ledger."""
-        self.job = self.coordinator(stuck_seconds=60, attempts=2)
-        self.start()
-        self.all_report(1, "running")
-        self.write_complete("attempt-1/1")
-        for attempt, state, seconds, want in (
-            (1, "running", 0, [1, 0, 0, 0]), (1, "running", 61, [1, 0, 0, 1]), (1, "failed", 0, [1, 0, 1, 0]), (1, "waiting", 0, [2, 0, 1, 0]),
-            (2, "failed", 0, [2, 1, 2, 0]),
+        """They are the attempt, failed, failures, stuck, and the metrics of the ledger. A script that never reports
+        progress is stuck only while it waits."""
+        trains, fails = [(1, "running", 0, [1, 0, 0, 0])], [
+            (1, "failed", 61, [1, 0, 1, 1]), (1, "waiting", 0, [2, 0, 1, 0]), (2, "running", 61, [2, 0, 1, 0]), (2, "failed", 0, [2, 1, 2, 0])]
+        for progress, reports in (
+            (1, trains + [(1, "running", 61, [1, 0, 0, 1])]), (None, trains + [(1, "running", 61, [1, 0, 0, 0])] + fails),
         ):
-            self.report("dataloader", attempt, "waiting" if state == "waiting" else "running")
-            self.report("nn-worker", attempt, state)
-            self.now += seconds
-            self.assertEqual(want, list(self.job.metrics().values())[:4])
+            self.job = self.coordinator(stuck_seconds=60, attempts=2, lost_seconds=1000, state_directory=self.folder(), checkpoints=self.folder())
+            self.start()
+            self.all_report(1, "running", progress=progress)
+            for attempt, state, seconds, want in reports:
+                with self.subTest(attempt=attempt, state=state, progress=progress):
+                    self.report("dataloader", attempt, "waiting" if state == "waiting" else "running")
+                    self.report("nn-worker", attempt, state, progress=progress)
+                    self.now += seconds
+                    self.assertEqual(want, list(self.job.metrics().values())[:4])
         self.job.stand_down()
         self.assertEqual({}, self.job.metrics())
+
+    def test_a_job_that_saves_elsewhere_cannot_be_seen_to_save_nothing(self):
+        for changes, want in (({}, 0), ({"saves_elsewhere": True}, None), ({"checkpoints": None}, None)):
+            with self.subTest(changes):
+                self.assertEqual(want, self.coordinator(**changes).metrics().get("persia_job_unsaved_attempts"))
 
 
 class Pauses(JobTest):
