@@ -21,7 +21,7 @@ func (u *update) volumes() {
 	for _, name := range slices.Sorted(maps.Keys(u.before.Volumes)) {
 		was := u.before.Volumes[name]
 		_, stays := u.after.Volumes[name]
-		at, replaced := storedFolder{was.Storage, was.Folder}, u.after.Replaced != nil
+		at, replaced := storedFolder{storage: was.Storage, folder: was.Folder}, u.after.Replaced != nil
 		switch former := u.formerProject(); {
 		case u.deletes(was.Storage):
 			u.say(path, "the volume %s goes%s. To keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first", name, u.fate(at, ""))
@@ -57,11 +57,26 @@ func (u *update) deletes(storage string) bool {
 	return false
 }
 
+// lost says what becomes of files that no pod finds again, or returns "" where pods find them.
+func (u *update) lost(at storedFolder) string {
+	was, had := u.before.Pools[at.pool]
+	is, stays := u.after.Pools[at.pool]
+	switch former := u.formerProject(); {
+	case u.after.Replaced != nil && strings.HasPrefix(at.storage, directory), had && (!stays || losesNodes(was, is)):
+		return "are lost with the nodes"
+	case former != "" && strings.HasPrefix(at.storage, "Filestore "):
+		return "stay in the project " + former
+	}
+	return ""
+}
+
 // fate returns a sentence about data that stays, with its place, or says that the update deletes the data.
 func (u *update) fate(at storedFolder, stays string) string {
-	switch {
+	switch why := u.lost(at); {
 	case at == (storedFolder{}):
 		return ""
+	case why != "":
+		return fmt.Sprintf(". The contents of %s %s", at, why)
 	case u.deletes(at.storage):
 		return fmt.Sprintf(". This deletes %s with all data, because the reclaimPolicy of its volume is Delete", at.storage)
 	default:
@@ -145,7 +160,7 @@ func lostData(name string, role Role) string {
 func folders(s Stack) []storedFolder {
 	var all []storedFolder
 	for _, volume := range s.Volumes {
-		all = append(all, storedFolder{volume.Storage, volume.Folder})
+		all = append(all, storedFolder{storage: volume.Storage, folder: volume.Folder})
 	}
 	return all
 }
@@ -185,6 +200,8 @@ func inPod(source corev1.VolumeSource) string {
 type storedFolder struct {
 	// storage is a volume's storage, and folder a directory in it.
 	storage, folder string
+	// pool is the node pool whose nodes have it, or "" if it outlives nodes.
+	pool string
 }
 
 func (f storedFolder) String() string {
@@ -198,6 +215,17 @@ func (f storedFolder) String() string {
 // has no such folder, or if PERSIA's operator creates its pods.
 func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
 
+// saved returns where the script of a job saves its checkpoints, as far as that is known.
+func (s Stack) saved(job Job) storedFolder {
+	if job.nnWorkers().variable(ownDirectory) != "" {
+		return s.stored(job, ownDirectory)
+	}
+	return s.checkpoints(job)
+}
+
+// ownDirectory is the variable with a directory for checkpoints that a job chooses itself.
+const ownDirectory = "PERSIA_CKPT_DIR"
+
 // stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
 func (s Stack) stored(job Job, variable string) storedFolder {
 	nnWorkers := job.nnWorkers()
@@ -205,13 +233,16 @@ func (s Stack) stored(job Job, variable string) storedFolder {
 	var at storedFolder
 	longest := -1
 	for _, mount := range nnWorkers.container().VolumeMounts {
-		below, ok := strings.CutPrefix(root, path.Clean(mount.MountPath)+"/")
+		below, ok := strings.CutPrefix(root+"/", path.Clean(mount.MountPath)+"/")
 		if !ok || len(mount.MountPath) <= longest {
 			continue
 		}
 		longest = len(mount.MountPath)
 		if at = s.mounted(nnWorkers, mount); at != (storedFolder{}) {
 			at.folder = path.Join(at.folder, below)
+		}
+		if strings.HasPrefix(at.storage, directory) {
+			at.pool = nnWorkers.Pod.NodeSelector[gcp.LabelNodePool]
 		}
 	}
 	return at
@@ -233,14 +264,14 @@ func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
 	volume := role.volume(mount.Name)
 	if volume.PersistentVolumeClaim == nil {
 		if at := inPod(volume.VolumeSource); at != "" {
-			return storedFolder{at, below}
+			return storedFolder{storage: at, folder: below}
 		}
 		return storedFolder{}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
 		if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
-			return storedFolder{of.Storage, path.Join(of.Folder, below)}
+			return storedFolder{storage: of.Storage, folder: path.Join(of.Folder, below)}
 		}
 	}
-	return storedFolder{"the claim " + volume.PersistentVolumeClaim.ClaimName, below}
+	return storedFolder{storage: "the claim " + volume.PersistentVolumeClaim.ClaimName, folder: below}
 }

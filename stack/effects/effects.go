@@ -69,13 +69,15 @@ func (u *update) cluster() {
 func (u *update) job(path, name string) {
 	was := u.before.Jobs[name]
 	is, stays := u.after.Jobs[name]
-	had, has, start := u.before.checkpoints(was), u.after.checkpoints(is), u.after.start(is)
+	had, has, start := u.before.checkpoints(was), u.after.checkpoints(is), u.start(is)
 	if !stays {
 		u.say("persia:jobs", "the job %s is no longer in the stack file: this deletes its %d replicas%s", name, was.Replicas(),
 			u.fate(had, "Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId"))
 		return
 	}
-	if had != has && had != (storedFolder{}) {
+	if saved := u.before.saved(was); u.lost(saved) != "" {
+		u.say(path, "all checkpoints of the job %s in %s %s. To keep them, copy them to another volume first", name, saved, u.lost(saved))
+	} else if had != has && had != (storedFolder{}) {
 		u.say(path, "the next attempt of the job %s does not see its checkpoints, and trains %s%s", name, start,
 			u.fate(had, "They stay in %s. To continue from them, restore the job's runId and mounts, and the volumes"))
 	}
@@ -124,10 +126,11 @@ func restarted(was, is Job) []string {
 }
 
 // start says from where the next attempt of a job trains.
-func (s Stack) start(job Job) string {
-	own := job.nnWorkers().variable("PERSIA_CKPT_DIR")
-	at := s.checkpoints(job)
-	switch {
+func (u *update) start(job Job) string {
+	own, at := job.nnWorkers().variable(ownDirectory), u.after.saved(job)
+	switch why := u.lost(at); {
+	case why != "":
+		return fmt.Sprintf("from the beginning, because its checkpoints in %s %s", at, why)
 	case own != "":
 		return "from what its script loads from " + own
 	case at != (storedFolder{}):
@@ -180,7 +183,7 @@ func (u *update) withoutNATS(name string) string {
 	if job.ByOperator {
 		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
 	}
-	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.after.start(job))
+	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.start(job))
 }
 
 // count returns a number and the noun that it counts.

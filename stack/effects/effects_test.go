@@ -247,6 +247,44 @@ func TestData(t *testing.T) {
 	assert.Empty(t, Text(nil))
 }
 
+// TestNodesWithCheckpoints: what is in a directory of a node goes with the nodes of its pool, and nothing else does.
+func TestNodesWithCheckpoints(t *testing.T) {
+	const volume = `
+- metadata: {name: a}
+  kind: kubernetes:core/v1:PersistentVolume
+  spec: {claimRef: {name: a}, hostPath: {path: /a}}
+`
+	pool := func(name, more string) string {
+		return "- {kind: 'gcp:container/nodePool:NodePool', name: " + name + ", nodeCount: 1, nodeLocations: [us-central1-a], nodeConfig: {machineType: n2-standard-8" + more + "}}\n"
+	}
+	of := func(texts ...string) string { return strings.Join(texts, "") }
+	edit := strings.NewReplacer
+	placed := edit("        volumes:", "        nodeSelector: {cloud.google.com/gke-nodepool: gpu}\n        volumes:").Replace(job)
+	own := edit("PERSIA_CKPT_ROOT, value: /data/criteo", "PERSIA_CKPT_DIR, value: /data").Replace(placed)
+	const lost, anew = "all checkpoints of the job criteo in folder criteo of directory /a of the node are lost with the nodes. To keep them, copy",
+		"trains from the beginning, because its checkpoints in folder criteo of directory /a of the node are lost with the nodes"
+	for name, c := range map[string]struct {
+		before, after string
+		says          []string
+	}{
+		"other machines": {of(volume, placed, pool("gpu", "")), of(volume, placed, pool("gpu", "x")), []string{lost, anew}},
+		"spot machines":  {of(volume, placed, pool("gpu", "")), of(volume, placed, pool("gpu", ", spot: true")), []string{lost, anew}},
+		"another zone":   {of(volume, placed, pool("gpu", "")), of(volume, placed, edit("-a]", "-b]").Replace(pool("gpu", ""))), []string{lost, anew}},
+		"a renamed pool": {of(volume, placed, pool("gpu", "")), of(volume, edit("nodepool: gpu", "nodepool: other").Replace(placed), pool("other", "")),
+			[]string{lost, "the pool gpu is no longer in the stack file"}},
+		"another pool":    {of(volume, placed, pool("gpu", ""), pool("cpu", "")), of(volume, placed, pool("gpu", ""), pool("cpu", ", spot: true")), []string{"Google Cloud deletes all nodes of the pool cpu"}},
+		"the job moves":   {of(volume, placed, pool("gpu", "")), of(volume, edit("nodepool: gpu", "nodepool: cpu").Replace(placed), pool("gpu", ""), pool("cpu", "")), []string{"does not see its checkpoints"}},
+		"a suspended job": {of(volume, edit("  spec:\n    template", "  spec:\n    replicas: 0\n    template").Replace(placed), pool("gpu", "")), of(volume, placed, pool("gpu", "x")), []string{lost, "the pool gpu"}},
+		"a removed job":   {of(volume, placed, pool("gpu", "")), of(volume, pool("gpu", "x")), []string{"The contents of folder criteo of directory /a of the node are lost", "the pool gpu"}},
+		"its own folder": {of(volume, own, pool("gpu", "")), of(volume, own, pool("gpu", "x")),
+			[]string{"all checkpoints of the job criteo in directory /a of the node are lost", "because its checkpoints in directory /a of the node are lost"}},
+		"a share": {of(edit("hostPath: {path: /a}", "nfs: {server: b, path: /a}").Replace(volume), placed, pool("gpu", "")),
+			of(edit("hostPath: {path: /a}", "nfs: {server: b, path: /a}").Replace(volume), placed, pool("gpu", "x")), []string{"trains from the newest complete checkpoint in folder criteo of nfs://b/a"}},
+	} {
+		t.Run(name, func(t *testing.T) { assertEffects(t, stateOf(t, c.before), stateOf(t, c.after), c.says...) })
+	}
+}
+
 // TestRecord finds the record of a run in a bucket, or in a folder of one.
 func TestRecord(t *testing.T) {
 	const volume = `

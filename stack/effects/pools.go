@@ -198,6 +198,12 @@ func changesOf(was, is Pool) (changes []string, recreates bool) {
 	return changes, recreates
 }
 
+// losesNodes reports whether a pool loses nodes, or gets others instead of them.
+func losesNodes(was, is Pool) bool {
+	changes, _ := changesOf(was, is)
+	return len(changes)+len(lostNodes(was, is)) > 0
+}
+
 // lostNodes says which nodes a pool loses because it has fewer nodes, or other zones.
 func lostNodes(was, is Pool) []string {
 	if len(is.Zones) == 0 {
@@ -236,9 +242,9 @@ func (u *update) onPool(pool string, rounds int) string {
 		case job.ByOperator:
 			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, because the operator creates no pod again", roles, name)
 		case rounds > 0:
-			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.after.start(is))
+			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.start(is))
 		default:
-			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready on other nodes, and trains %s", roles, name, u.after.start(is))
+			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready on other nodes, and trains %s", roles, name, u.start(is))
 		}
 		if servers, has := u.before.NATS[job.nats()]; has && servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
 			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
