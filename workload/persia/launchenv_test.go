@@ -16,7 +16,7 @@ import (
 // sets, because they would have no effect.
 func TestLaunchEnvIsRefused(t *testing.T) {
 	volumes := config.Role{Mounts: []config.Mount{{Volume: "data", MountPath: "/data"}}}
-	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, NNWorker: config.NNWorker{Role: volumes}}
+	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, EmbeddingWorker: volumes, NNWorker: config.NNWorker{Role: volumes}}
 	job.NNWorker.Resources.Limits = corev1.ResourceList{gcp.GPUResource: resource.MustParse("8")}
 	args := JobArgs{Job: job}
 	set := map[string]bool{}

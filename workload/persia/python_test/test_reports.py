@@ -43,7 +43,7 @@ class Reports(JobTest):
     def test_the_coordinator_leaves_only_after_the_completion_has_asked(self):
         self.all_report(1, "finished", done=True)
         self.report("dataloader", 1, "finished", leaving=True)
-        self.now = 10 ** 6
+        self.now = 599
         self.assertTrue(self.job.stays())
         self.job.status("1", known=True)
         self.assertFalse(self.job.stays())
