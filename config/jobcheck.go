@@ -185,15 +185,13 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 		if j.Engine == EngineOperator && j.RestartPolicy == corev1.RestartPolicyAlways {
 			p.Warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, so the job never ends and has no completion; write Never")
 		}
-		for _, role := range j.Roles() {
-			pool, _ := s.Pool(role.NodePool)
-			at, grace := j.at.Child(role.Field, "terminationGracePeriodSeconds"), role.TerminationGracePeriodSeconds
-			switch {
-			case pool.Spot && grace > spotGrace && p.Given(at):
-				p.Warn(at, "%d seconds are more than the %d that pods get when Google preempts a spot machine, as pool %s has; write at most %d, "+
-					"or choose another pool", grace, spotGrace, pool.Name, spotGrace)
-			case grace > upgradeGrace:
-				p.Warn(at, "%d seconds are more than the %d that GKE waits when it upgrades a node; write less", grace, upgradeGrace)
+		for _, role := range j.Roles() { // GKE, "Node upgrade strategies", "Spot VMs"
+			at, most, when := j.at.Child(role.Field, "terminationGracePeriodSeconds"), 3600, "GKE waits when it upgrades a node"
+			if pool, _ := s.Pool(role.NodePool); pool.Spot {
+				most, when = 15, "pods get when Google preempts a spot machine, as pool "+pool.Name+" has"
+			}
+			if grace := role.TerminationGracePeriodSeconds; grace > most && p.Given(at) {
+				p.Warn(at, "%d seconds are more than the %d that %s; write at most %d, or choose another pool", grace, most, when, most)
 			}
 		}
 		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
@@ -215,10 +213,6 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 		}
 	}
 }
-
-// The seconds that pods get to end: on a spot machine (GKE, "Spot VMs"), and before an upgrade of their node
-// (GKE, "Node upgrade strategies").
-const spotGrace, upgradeGrace = 15, 3600
 
 // severalCards matches machine types with network cards for GPUs (GKE, "Maximize GPU network bandwidth").
 var severalCards = regexp.MustCompile(`^(a3-(high|mega|ultra)gpu-8g|a4x?-.*)$`)

@@ -81,7 +81,7 @@ func checkAmounts(p *input.Problems, path *field.Path, list corev1.ResourceList)
 		case byteResources[name] && q.Cmp(resource.MustParse("1Mi")) < 0:
 			p.Invalid(at, q.String(), "is less than 1Mi; %s without a unit is in bytes, so add one, like 600Gi", name)
 		case isExtended(name) && !isWholeQuantity(q):
-			p.Invalid(at, q.String(), "must be a whole number")
+			p.Invalid(at, q.String(), "must be a whole number, because pods get whole devices; round it")
 		}
 	}
 }

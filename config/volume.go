@@ -232,8 +232,8 @@ func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUse
 	for i, option := range v.MountOptions {
 		for _, blind := range blindOptions {
 			if !users.ReadOnly && blind.written.MatchString(strings.ReplaceAll(option, "_", "-")) {
-				p.Warn(path.Child("mountOptions").Index(i), "with %s, a node does not see what others write: neither a coordinator that another one works, "+
-					"nor a script a new file; %s, or mount the volume only with readOnly: true", option, blind.instead)
+				p.Warn(path.Child("mountOptions").Index(i), "with %s, a node does not see what others write: neither a coordinator that "+
+					"another works, nor a script a new file; %s, or mount the volume only with readOnly: true", option, blind.instead)
 			}
 		}
 	}

@@ -100,7 +100,7 @@ func TestVolumeWarned(t *testing.T) {
 	testkit.Warned(t, []testkit.Refusal{
 		{"read-only option", readOnly, options, []string{"contains ro", "cannot write", "remove ro"}},
 		{"read-only option of read-only mounts", readOnly.And(edits{"persia:jobs[0].mounts[0].readOnly": true}), options, nil},
-		{"list cache without end", edits{options: []any{"file-system:kernel-list-cache-ttl-secs:-1"}}, options + "[0]", []string{"with file-system:kernel-list-cache-ttl-secs:-1", "that another one works", "remove it, or mount the volume only with readOnly: true"}},
+		{"list cache without end", edits{options: []any{"file-system:kernel-list-cache-ttl-secs:-1"}}, options + "[0]", []string{"with file-system:kernel-list-cache-ttl-secs:-1", "that another works", "remove it, or mount the volume only with readOnly: true"}},
 		{"list cache as a flag", edits{options: []any{"kernel_list_cache_ttl_secs=60"}}, options + "[0]", []string{"remove it"}},
 		{"list cache of read-only mounts", edits{options: []any{"file-system:kernel-list-cache-ttl-secs:-1"}, "persia:jobs[0].mounts[0].readOnly": true}, options + "[0]", nil},
 		{"no list cache", edits{options: []any{"kernel-list-cache-ttl-secs=0"}}, options + "[0]", nil},

@@ -11,7 +11,6 @@ import (
 
 // instead says what to do instead of keys of Pulumi's providers.
 var instead = map[string]string{
-	"gcp:project":                   "write persia:project",
 	"gcp:region":                    "write region of persia:cluster",
 	"gcp:zone":                      "write zones of persia:cluster",
 	"gcp:impersonateServiceAccount": "run `gcloud auth application-default login --impersonate-service-account=ACCOUNT`",
@@ -39,12 +38,10 @@ func CheckKeys(files fs.FS, project, stack string, known []string) error {
 		ours := project + ":" + name
 		switch near := Nearest(ours, known); {
 		case slices.Contains(known, key) || namespace == "pulumi": // which the engine reads
+		case namespace != project && slices.Contains(known, ours):
+			p.Forbidden(field.NewPath(key), "is in the namespace %s, which nothing reads; write %s", namespace, ours)
 		case namespace != project:
-			remedy := cmp.Or(instead[key], "remove it")
-			if slices.Contains(known, ours) {
-				remedy = "write " + ours
-			}
-			p.Forbidden(field.NewPath(key), "is in the namespace %s, which nothing reads; %s", namespace, remedy)
+			p.Forbidden(field.NewPath(key), "is in the namespace %s, which nothing reads; %s", namespace, cmp.Or(instead[key], "remove it"))
 		case len(near) > 0:
 			p.Forbidden(field.NewPath(key), "unknown key; did you mean %s?", Or(near))
 		default:

@@ -8,7 +8,7 @@ import (
 )
 
 func TestCheckKeys(t *testing.T) {
-	known := []string{"persia:cluster", "persia:nodePools", "persia:pedl"}
+	known := []string{"persia:cluster", "persia:nodePools", "persia:pedl", "persia:project"}
 	for name, test := range map[string]struct{ text, want string }{
 		"known keys":          {"config:\n  persia:cluster: {}\n  nodePools: []\n", ""},
 		"keys of Pulumi":      {"config:\n  pulumi:tags: {}\n", ""},
@@ -19,7 +19,7 @@ func TestCheckKeys(t *testing.T) {
 		"misspelt key":        {"config:\n  persia:pdel: {}\n", "1 problem\npersia:pdel: unknown key; did you mean persia:pedl?"},
 		"capital letters":     {"config:\n  persia:nodepools: []\n", "persia:nodepools: unknown key; did you mean persia:nodePools?"},
 		"without a namespace": {"config:\n  nodepools: []\n", "persia:nodepools: unknown key; did you mean persia:nodePools?"},
-		"like no other":       {"config:\n  persia:colour: red\n", "persia:colour: unknown key; remove it, as the keys are persia:cluster, persia:nodePools and persia:pedl"},
+		"like no other":       {"config:\n  persia:colour: red\n", "persia:colour: unknown key; remove it, as the keys are persia:cluster, persia:nodePools, persia:pedl and persia:project"},
 		"outside of config":   {"config: {}\npersia:pedl: {}\n", "persia:pedl: is outside of config, where Pulumi ignores it; indent it below config"},
 		"outside, bare":       {"config: {}\npedl: {}\n", "pedl: is outside of config"},
 		"settings of Pulumi":  {"secretsprovider: passphrase\nencryptionsalt: v1\nenvironment: [a]\nconfig: {}\n", ""},
