@@ -87,36 +87,31 @@ var computedEnv = map[string][]string{
 	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
 }
 
-// The variables that the start script of replicas parses as numbers (workload/persia/settings.py). It exits
-// at any other value: below 1 or 30, and above mostNumber.
-var (
-	secondsVariable = regexp.MustCompile(`^PERSIA_(BACKOFF|BEAT|END|GPU|HANG|LOOK|LOST|NATS|REPORT|STOP|STUCK)_SECONDS$`)
-	countVariable   = regexp.MustCompile(`^PERSIA_(CKPT_KEEP|ATTEMPTS)$`)
-
-	seconds     = regexp.MustCompile(`^\d+(\.\d+)?$`)
-	wholeNumber = regexp.MustCompile(`^\d+$`)
-)
+// leastNumbers are the variables that the start script of replicas parses as numbers, and the least of each
+// (workload/persia/settings.py). It exits at any other value, except 0 where that is the least.
+var leastNumbers = map[string]int{
+	"PERSIA_ATTEMPTS": 1, "PERSIA_CKPT_KEEP": 1, "PERSIA_LOST_SECONDS": 30, "PERSIA_STUCK_SECONDS": 0,
+	"PERSIA_BACKOFF_SECONDS": 1, "PERSIA_BEAT_SECONDS": 1, "PERSIA_END_SECONDS": 1, "PERSIA_GPU_SECONDS": 1, "PERSIA_HANG_SECONDS": 1,
+	"PERSIA_LOOK_SECONDS": 1, "PERSIA_NATS_SECONDS": 1, "PERSIA_REPORT_SECONDS": 1, "PERSIA_STOP_SECONDS": 1,
+}
 
 const mostNumber = 1_000_000_000
 
+var seconds, wholeNumber = regexp.MustCompile(`^\d+(\.\d+)?$`), regexp.MustCompile(`^\d+$`)
+
 // checkNumber checks a variable that the start script parses as a number.
 func checkNumber(p *input.Problems, at *field.Path, name, value string) {
-	form, what, least := seconds, "a number of seconds without a unit,", 1
-	switch {
-	case countVariable.MatchString(name):
+	least, known := leastNumbers[name]
+	form, what := seconds, "a number of seconds without a unit,"
+	if !strings.HasSuffix(name, "_SECONDS") {
 		form, what = wholeNumber, "a whole number"
-	case !secondsVariable.MatchString(name):
-		return
-	case name == "PERSIA_LOST_SECONDS":
-		least = 30
-	case name == "PERSIA_STUCK_SECONDS":
-		what = "0 or " + what
-		if value == "0" {
-			return
-		}
 	}
-	number, _ := strconv.ParseFloat(value, 64)
-	if !form.MatchString(value) || number < float64(least) || number > mostNumber {
+	if !known || least == 0 && value == "0" {
+		return
+	} else if least == 0 {
+		least, what = 1, "0 or "+what
+	}
+	if number, _ := strconv.ParseFloat(value, 64); !form.MatchString(value) || number < float64(least) || number > mostNumber {
 		p.Invalid(at, value, "must be %s from %d to %d; remove it for the default", what, least, mostNumber)
 	}
 }
