@@ -33,23 +33,20 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 	problems = append(problems, checkReserved(cfg, before))
 	clusters := cfg.NATSClusters()
 	for i := range cfg.Jobs {
-		job, starting := &cfg.Jobs[i], map[string]bool{}
-		if was := before.Jobs[job.Name]; was.Replicas() == 0 && !job.Suspend && job.Engine != config.EngineJobSet {
-			for _, role := range job.Roles() {
-				starting[role.NodePool] = starting[role.NodePool] || role.Replicas > 0
-			}
-		}
-		if _, had := before.NATS[clusters[i].Name]; !had {
-			starting[clusters[i].NodePool] = true
-		}
+		job := &cfg.Jobs[i]
+		starts := startsOn(job, clusters[i], before)
 		for _, pool := range plan.Pools {
-			old, of := leavingPods(pool.Pool, job, clusters, leaving, before)
-			if pool.Pods = slices.Concat(pool.Pods, old); starting[pool.Name] && len(old) > 0 && pool.Pool.Needed() > pool.Nodes {
-				problems = append(problems, fmt.Errorf("%s: the job %s does not fit on the pool %s beside %s, which Pulumi deletes only when the pods of %s are ready; %s",
-					job.At(), job.Name, pool.Name, strings.Join(of, ", "), job.Name, inTwoUpdates))
+			leaves, of := leavingPods(pool.Pool, job, clusters, leaving, before)
+			together := pool.Pool
+			together.Pods = slices.Concat(pool.Pods, leaves)
+			if starts[pool.Name] && len(leaves) > 0 && together.Needed() > pool.Nodes {
+				gone := slices.DeleteFunc(slices.Clone(of), func(name string) bool { return !strings.HasPrefix(name, "the job ") })
+				problems = append(problems, fmt.Errorf("%[1]s: the job %[2]s does not fit on the pool %[3]s beside %[4]s, which Pulumi deletes only when the pods of %[2]s are ready; "+
+					"make two updates: first remove only %[5]s from the stack file, and run `pulumi up`; then make the other changes, and run it again",
+					job.At(), job.Name, pool.Name, strings.Join(of, ", "), cmp.Or(strings.Join(gone, ", "), "the job "+job.Name)))
 				break
 			}
-			problems = append(problems, checkGrowing(cfg, job, before.Jobs[job.Name], pool.Pool))
+			problems = append(problems, checkGrowing(cfg, job, before.Jobs[job.Name], together))
 		}
 	}
 	return errors.Join(problems...)
@@ -67,6 +64,39 @@ func checkReserved(cfg *config.Stack, before effects.Stack) error {
 		}
 	}
 	return nil
+}
+
+// startsOn returns the pools on which an update waits for pods of a job, or of its NATS, that need more room than
+// what they replace. The pods of a JobSet may wait until the end of the update.
+func startsOn(job *config.Job, cluster config.NATSCluster, before effects.Stack) map[string]bool {
+	old, had := before.NATS[cluster.Name]
+	starts := map[string]bool{cluster.NodePool: !had || old.Pool != cluster.NodePool || old.Size < cluster.Size}
+	for _, role := range job.Roles() {
+		if job.Suspend || job.Engine == config.EngineJobSet || role.Replicas == 0 {
+			continue
+		}
+		was := before.Jobs[job.Name].Roles[role.Name]
+		stays := was.Replicas >= role.Replicas && cmp.Or(was.Pod.NodeSelector[gcp.LabelNodePool], role.NodePool) == role.NodePool
+		sidecar, _ := job.GCSFuseSidecar(role.Kind)
+		now := config.PodRequests(role.Resources).Plus(sidecar)
+		starts[role.NodePool] = starts[role.NodePool] || !stays || !now.Within(requestsOf(was, role, job, before))
+	}
+	return starts
+}
+
+// requestsOf returns the requests of a pod in the state. The sidecar that GKE adds for a bucket counts as that of the
+// same role of a job in the stack file.
+func requestsOf(was effects.Role, role config.NamedRole, job *config.Job, before effects.Stack) capacity.Resources {
+	requests := config.PodRequests(was.Pod.Containers[0].Resources)
+	for _, volume := range was.Pod.Volumes {
+		for _, of := range before.Volumes {
+			if claim := volume.PersistentVolumeClaim; claim != nil && claim.ClaimName == of.Claim && strings.HasPrefix(of.Storage, "gs://") {
+				sidecar, _ := job.GCSFuseSidecar(role.Kind)
+				return requests.Plus(sidecar)
+			}
+		}
+	}
+	return requests
 }
 
 // checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all
@@ -115,7 +145,7 @@ func leavingPods(pool capacity.Pool, starts *config.Job, clusters []config.NATSC
 		for _, role := range starts.Roles() {
 			if was := leaving[name].Roles[role.Name]; was.Replicas > 0 {
 				add(cmp.Or(was.Pod.NodeSelector[gcp.LabelNodePool], role.NodePool), "the job "+name,
-					capacity.Pods{Count: was.Replicas, Requests: config.PodRequests(was.Pod.Containers[0].Resources), Priority: role.Priority.Value})
+					capacity.Pods{Count: was.Replicas, Requests: requestsOf(was, role, starts, before), Priority: role.Priority.Value})
 			}
 		}
 	}
