@@ -55,7 +55,8 @@ type CreateBucket struct {
 	// Versioning keeps overwritten and deleted objects as noncurrent versions.
 	Versioning bool `json:"versioning,omitempty"`
 	// SoftDeleteDays is how long you can restore deleted objects: from 7 to 90 days, or 0
-	// to delete them at once.
+	// to delete them at once. Each checkpoint that the coordinator deletes is billed for that
+	// long.
 	SoftDeleteDays int `json:"softDeleteDays,omitempty" default:"7" min:"0"`
 	// DeleteNoncurrent makes Cloud Storage delete old noncurrent versions. Default: they
 	// are kept.

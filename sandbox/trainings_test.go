@@ -38,10 +38,10 @@ func TestAwaitBearsFailures(t *testing.T) {
 		"never":              {failing: func(time.Duration) bool { return false }, resource: "jobs"},
 		"once":               {failing: func(at time.Duration) bool { return at == 0 }, resource: "jobs", after: status.Poll},
 		"once, of the pods":  {failing: func(at time.Duration) bool { return at == 0 }, resource: "pods", after: status.Poll},
-		"for two minutes":    {failing: func(at time.Duration) bool { return at < status.Patience }, resource: "jobs", after: status.Patience},
+		"for an hour":        {failing: func(at time.Duration) bool { return at < status.Patience }, resource: "jobs", after: status.Patience},
 		"again and again":    {failing: func(at time.Duration) bool { return at%status.Patience != 0 }, resource: "jobs", ended: 3 * status.Patience, after: 3 * status.Patience},
 		"for longer":         {failing: func(time.Duration) bool { return true }, resource: "jobs", want: refused, after: status.Patience + status.Poll},
-		"for longer, at end": {failing: func(at time.Duration) bool { return at > status.Patience }, resource: "jobs", ended: time.Hour, want: refused, after: 2*status.Patience + status.Poll},
+		"for longer, at end": {failing: func(at time.Duration) bool { return at > status.Patience }, resource: "jobs", ended: 3 * status.Patience, want: refused, after: 2*status.Patience + status.Poll},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

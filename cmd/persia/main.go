@@ -125,7 +125,8 @@ func statusCommand() *cobra.Command {
 does, its last checkpoint, and why it waits, with the next command. It changes nothing.
 
 With --wait, it shows how a job goes on until it has ended, and exits with 0 if the job is complete,
-and with 1 if it has failed.`,
+with 1 if it has failed, and with 3 if that is unknown: there is no such job, the API server has not answered
+at the start or for an hour, or the wait was interrupted.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
@@ -133,7 +134,11 @@ and with 1 if it has failed.`,
 				return fails(err)
 			}
 			if job != "" {
-				return fails(status.Follow(command.Context(), config, job, command.OutOrStdout()))
+				err := status.Follow(command.Context(), config, job, command.OutOrStdout())
+				if errors.Is(err, status.ErrUnknown) {
+					return ends(3, err)
+				}
+				return fails(err)
 			}
 			show := func(out io.Writer) error {
 				now, err := status.Read(command.Context(), config, time.Now())

@@ -32,7 +32,9 @@ const running = `{"items": [
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
 		"annotations": {"persia.com/predicted-useful-hours": "98%"}, "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
-	"/api/v1/pods": pods,
+	"/api/v1/pods":               pods,
+	"/apis/apps/v1/statefulsets": `{"items": []}`,
+	"/apis/apps/v1/deployments":  `{"items": []}`,
 	"/api/v1/nodes": `{"items": [{"metadata": {"name": "a", "labels": {
 		"node.kubernetes.io/instance-type": "e2-standard-4", "topology.kubernetes.io/region": "us-central1"}}}]}`,
 	"/api/v1/namespaces/persia/events": `{"items": [{"involvedObject": {"kind": "Pod", "name": "clicks-nn-worker-0"}, "type": "Normal",
@@ -78,7 +80,8 @@ job clicks: running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
 		"an API server's 403":               {jobs: "", code: 1, errors: "persia status: "},
 		"a wait for a job that is complete": {jobs: ended(jobs, "Complete"), args: []string{"--wait", "clicks"}, says: "complete\n"},
 		"a wait for a job that has failed":  {jobs: ended(jobs, "Failed"), args: []string{"--wait", "clicks"}, code: 1, errors: "persia status: the training job clicks has failed"},
-		"a wait for no job":                 {jobs: ended(jobs, "Complete"), args: []string{"--wait", "views"}, code: 1, errors: "persia status: no training job views reports its completion"},
+		"a wait without an answer":          {jobs: "", args: []string{"--wait", "clicks"}, code: 3, errors: "persia status: how the job goes on is unknown"},
+		"a wait for no job":                 {jobs: ended(jobs, "Complete"), args: []string{"--wait", "views"}, code: 3, errors: "persia status: how the job goes on is unknown: no training job views reports its completion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -16,6 +16,8 @@ import (
 var (
 	// workloads are Kueue's records of jobs in queues.
 	workloads = schema.GroupVersionResource{Group: "kueue.x-k8s.io", Version: "v1beta2", Resource: "workloads"}
+	// natsClusters are what the NATS operator makes servers for.
+	natsClusters = schema.GroupVersionResource{Group: "nats.io", Version: "v1alpha2", Resource: "natsclusters"}
 	// requests ask GKE for the nodes of nn-workers, and have the names of their jobs.
 	requests = schema.GroupVersionResource{Group: "autoscaling.x-k8s.io", Version: "v1", Resource: "provisioningrequests"}
 )

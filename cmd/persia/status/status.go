@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -25,9 +26,9 @@ import (
 // Report is the state of a cluster's jobs at a time.
 type Report struct {
 	Jobs []Job
-	// NATS are the servers of NATS that do not run, with why.
-	NATS  []Wait
-	pools []nodePool
+	// NATS are the servers of NATS that do not run, with why, and Controllers the Deployments of stacks that do not.
+	NATS, Controllers []Wait
+	pools             []nodePool
 }
 
 // Job is a training job, with what it waits for.
@@ -83,7 +84,7 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		if !asksForNodes(training) {
 			delete(asked, id) // the request stays when the nodes are there
 		}
-		ofPods, err := waits(ctx, client, training.Namespace, training.pods)
+		ofPods, err := waits(ctx, client, training.Namespace, training.pods, training.owners)
 		if err != nil {
 			return Report{}, err
 		}
@@ -101,18 +102,65 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 	if err != nil {
 		return Report{}, err
 	}
-	report.NATS, err = waits(ctx, client, natsNamespace, servers.Items)
-	return report, err
+	if report.NATS, err = waits(ctx, client, natsNamespace, servers.Items, nil); err != nil {
+		return Report{}, err
+	}
+	missing, err := missingNATS(ctx, kinds, trainings)
+	if err != nil {
+		return Report{}, err
+	}
+	report.NATS = append(missing, report.NATS...)
+	deployments, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=persia"})
+	if err != nil {
+		return Report{}, fmt.Errorf("read the controllers: %w", err)
+	}
+	report.Controllers = idle(deployments.Items)
+	return report, nil
 }
+
+// missingNATS returns the NATS clusters that pods of trainings connect to, and that are not there.
+func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Training) ([]Wait, error) {
+	wanted := map[string]bool{}
+	for _, training := range trainings {
+		for _, pod := range training.pods {
+			for _, container := range pod.Spec.Containers {
+				for _, variable := range container.Env {
+					if name := natsURL.FindStringSubmatch(variable.Value); variable.Name == "PERSIA_NATS_URL" && name != nil {
+						wanted[name[1]] = true
+					}
+				}
+			}
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, nil
+	}
+	there, err := records(ctx, kinds, natsClusters)
+	if err != nil {
+		return nil, err
+	}
+	for _, cluster := range there {
+		delete(wanted, cluster.Name)
+	}
+	var missing []Wait
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		missing = append(missing, Wait{Cause: "deleted", Pod: name, Says: "the NatsCluster is not there", Next: "pulumi up --refresh"})
+	}
+	return missing, nil
+}
+
+// natsURL matches the URL of a NATS cluster of the stack.
+var natsURL = regexp.MustCompile(`^nats://([^.:/]+)\.` + natsNamespace + `\b`)
 
 // asksForNodes reports whether pods of a job wait for nodes that the job has requested.
 func asksForNodes(training Training) bool {
 	return slices.ContainsFunc(training.pods, func(pod corev1.Pod) bool { return pod.Annotations[gcp.AnnotationRequest] != "" && !Ready(pod) })
 }
 
-// waits returns the reasons that pods do not run, the most frequent first.
-func waits(ctx context.Context, client kubernetes.Interface, namespace string, pods []corev1.Pod) ([]Wait, error) {
-	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !Ready(pod) }) {
+// waits returns the reasons that pods do not run, or that owners do not have them, the most frequent first.
+func waits(ctx context.Context, client kubernetes.Interface, namespace string, pods []corev1.Pod, owners []owner) ([]Wait, error) {
+	lacks := func(owner owner) bool { return owner.there < owner.wanted }
+	if !slices.ContainsFunc(pods, func(pod corev1.Pod) bool { return !Ready(pod) }) && !slices.ContainsFunc(owners, lacks) {
 		return nil, nil
 	}
 	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
@@ -120,6 +168,11 @@ func waits(ctx context.Context, client kubernetes.Interface, namespace string, p
 		return nil, fmt.Errorf("read the events of %s: %w", namespace, err)
 	}
 	var all []Wait
+	for _, owner := range owners {
+		if lacks(owner) {
+			all = append(all, owner.explain(events.Items))
+		}
+	}
 	for _, pod := range pods {
 		wait, found := explain(pod, events.Items)
 		if !found {
@@ -224,6 +277,10 @@ func (r Report) Print(out io.Writer) {
 	if len(r.NATS) > 0 {
 		fmt.Fprintf(out, "\nNATS\n")
 		printWaits(out, r.NATS)
+	}
+	if len(r.Controllers) > 0 {
+		fmt.Fprintf(out, "\nCONTROLLERS\n")
+		printWaits(out, r.Controllers)
 	}
 }
 

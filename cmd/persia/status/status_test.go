@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -66,17 +67,21 @@ func TestExplain(t *testing.T) {
 		"full pool": {status: unscheduled(noGPU), events: []corev1.Event{
 			event("Normal", "NotTriggerScaleUp", "pod didn't trigger scale-up: 1 max node group size reached", time.Minute),
 		}, cause: "pool is full", next: "pulumi config get --path persia:nodePools   # increase maxNodes of gpu, and run pulumi up"},
-		"no room":        {status: unscheduled(noGPU), cause: "no room", next: "kubectl -n persia describe pod clicks-nn-worker-0"},
-		"claim":          {status: unscheduled(`0/3 nodes are available: persistentvolumeclaim "checkpoints-claim" not found.`), cause: "volume", next: "kubectl -n persia get pvc"},
-		"mount":          {status: waiting("ContainerCreating", ""), events: []corev1.Event{event("Warning", "FailedMount", "MountVolume.SetUp failed", 0)}, cause: "volume", next: "get pvc"},
-		"image":          {status: waiting("ImagePullBackOff", `Back-off pulling image "example.com/a:1"`), cause: "image", next: "describe pod"},
-		"memory":         {status: oomKilled, cause: "memory", next: "describe pod"},
-		"crash":          {status: waiting("CrashLoopBackOff", "back-off 5m0s"), cause: "error", next: "logs clicks-nn-worker-0 --previous"},
-		"queue":          {spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, status: unscheduled("gated"), cause: "queue", next: "get workloads"},
-		"something else": {status: unscheduled("a new reason preemption: no help"), cause: "not scheduled", next: "describe pod"},
-		"starts":         {spec: corev1.PodSpec{NodeName: "a"}, status: waiting("ContainerCreating", "")},
-		"runs":           {status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}},
-		"has ended":      {status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
+		"no room": {status: unscheduled(noGPU), cause: "no room", next: "kubectl -n persia describe pod clicks-nn-worker-0"},
+		"claim":   {status: unscheduled(`0/3 nodes are available: persistentvolumeclaim "checkpoints-claim" not found.`), cause: "volume", next: "kubectl -n persia get pvc"},
+		"evicted, its event": {spec: corev1.PodSpec{NodeName: "a"}, status: waiting("ContainerCreating", ""), events: []corev1.Event{
+			event("Warning", "Evicted", "The node was low on resource: ephemeral-storage.", time.Minute),
+		}, cause: "evicted", next: "describe pod"},
+		"evicted, its pod": {status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory."}, cause: "evicted", next: "describe pod"},
+		"mount":            {status: waiting("ContainerCreating", ""), events: []corev1.Event{event("Warning", "FailedMount", "MountVolume.SetUp failed", 0)}, cause: "volume", next: "get pvc"},
+		"image":            {status: waiting("ImagePullBackOff", `Back-off pulling image "example.com/a:1"`), cause: "image", next: "describe pod"},
+		"memory":           {status: oomKilled, cause: "memory", next: "describe pod"},
+		"crash":            {status: waiting("CrashLoopBackOff", "back-off 5m0s"), cause: "error", next: "logs clicks-nn-worker-0 --previous"},
+		"queue":            {spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/admission"}}}, status: unscheduled("gated"), cause: "queue", next: "get workloads"},
+		"something else":   {status: unscheduled("a new reason preemption: no help"), cause: "not scheduled", next: "describe pod"},
+		"starts":           {spec: corev1.PodSpec{NodeName: "a"}, status: waiting("ContainerCreating", "")},
+		"runs":             {status: corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}},
+		"has ended":        {status: corev1.PodStatus{Phase: corev1.PodSucceeded}},
 		"an older scale-up": {status: waiting("ImagePullBackOff", `Back-off pulling image "example.com/a:1"`), events: []corev1.Event{
 			event("Warning", "FailedScaleUp", "Node scale up failed: GCE quota exceeded.", time.Hour),
 		}, cause: "image", next: "describe pod"},
@@ -116,8 +121,9 @@ func TestNextIsACommand(t *testing.T) {
 }
 
 // TestRead: two replicas wait for the same, behind a queue and for the nodes of a request, and one
-// server of NATS for an image. The job feed has its nodes. The log of a fake is always the same
-// line, which is none of the coordinator's.
+// server of NATS for an image. The job feed has its nodes, two completions during an update, and a dataloader that
+// Kubernetes refuses; somebody has deleted its NATS cluster, and scaled Kueue down. The log of a fake is always the
+// same line, which is none of the coordinator's.
 func TestRead(t *testing.T) {
 	labels := func(job, component string) map[string]string {
 		return map[string]string{"persia_job": job, "app.kubernetes.io/name": component}
@@ -138,9 +144,14 @@ func TestRead(t *testing.T) {
 		}
 	}
 	trains := replica("feed-nn-worker-0", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
-	trains.Spec = corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gcp.GPUResource: resource.MustParse("1")}}}}}
+	trains.Spec = corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Env: []corev1.EnvVar{
+		{Name: "PERSIA_NATS_URL", Value: "nats://persia-nats-service.nats-io.svc:4222"}}, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gcp.GPUResource: resource.MustParse("1")}}}}}
 	ended := trains.DeepCopy()
 	ended.Name, ended.Status.Phase = "feed-nn-worker-1", corev1.PodSucceeded
+	deployment := func(namespace, name string, wanted, ready int32) *appsv1.Deployment {
+		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/part-of": "persia"}},
+			Spec: appsv1.DeploymentSpec{Replicas: &wanted}, Status: appsv1.DeploymentStatus{ReadyReplicas: ready}}
+	}
 	lost := node("d", "rest", "x9-unknown-8", "", "0")
 	lost.Status.Conditions[0].Status = corev1.ConditionUnknown
 	client := fake.NewClientset(
@@ -148,6 +159,15 @@ func TestRead(t *testing.T) {
 		node("c", "system", "e2-standard-4", "", "0"), lost,
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks", Labels: labels("clicks", "completion")}},
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed", Labels: labels("feed", "completion")}},
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-as-it-was", Labels: labels("feed", "completion")}},
+		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-dataloader", Labels: labels("feed", "dataloader")}},
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-nn-worker-0", Labels: labels("feed", "nn-worker")},
+			Spec: batchv1.JobSpec{Parallelism: new(int32(2))}, Status: batchv1.JobStatus{Active: 1, Succeeded: 1}},
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks-suspended", Labels: labels("clicks", "dataloader")},
+			Spec: batchv1.JobSpec{Suspend: new(true)}},
+		&corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "a"}, Type: "Warning", Reason: "FailedCreate",
+			InvolvedObject: corev1.ObjectReference{Kind: "StatefulSet", Name: "feed-dataloader"}, Message: "create Pod feed-dataloader-0 failed: exceeded quota: team"},
+		deployment("kueue-system", "kueue", 0, 0), deployment("persia", "feed-metrics-gateway", 1, 1),
 		replica("clicks-nn-worker-0", full), replica("clicks-nn-worker-1", full),
 		trains, ended,
 		&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "nats-io", Name: "nats-1", Labels: map[string]string{"app": "nats"}}, Status: waiting("ErrImagePull", "no such tag")},
@@ -158,7 +178,8 @@ func TestRead(t *testing.T) {
 			"status": map[string]any{"conditions": []any{map[string]any{"type": "Accepted", "status": "True", "message": "accepted"}}}}}
 	}
 	kinds := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(),
-		map[schema.GroupVersionResource]string{workloads: "WorkloadList", requests: "ProvisioningRequestList"},
+		map[schema.GroupVersionResource]string{workloads: "WorkloadList", requests: "ProvisioningRequestList", natsClusters: "NatsClusterList"},
+		custom("nats.io/v1alpha2", "NatsCluster", "another"),
 		custom("kueue.x-k8s.io/v1beta2", "Workload", "clicks"),
 		custom("autoscaling.x-k8s.io/v1", "ProvisioningRequest", "clicks"), custom("autoscaling.x-k8s.io/v1", "ProvisioningRequest", "feed"))
 	report, err := read(t.Context(), client, kinds, now)
@@ -180,11 +201,19 @@ job clicks: 0 of 2 pods are ready
   no room: clicks-nn-worker-0 and 1 more: 0/3 nodes are available: 3 Insufficient cpu.
     next: kubectl -n persia describe pod clicks-nn-worker-0
 
-job feed: 2 of 2 pods are ready
+job feed: 2 of 3 pods are ready
+  refused: feed-dataloader: create Pod feed-dataloader-0 failed: exceeded quota: team
+    next: kubectl -n persia describe statefulset feed-dataloader
 
 NATS
+  deleted: persia-nats-service: the NatsCluster is not there
+    next: pulumi up --refresh
   image: nats-1: ErrImagePull: no such tag
     next: kubectl -n nats-io describe pod nats-1
+
+CONTROLLERS
+  controller: kueue: 0 of 1 pods are ready, and what it works for waits
+    next: kubectl -n kueue-system describe deployment kueue
 `, out.String())
 }
 

@@ -28,8 +28,9 @@ type Training struct {
 	End batchv1.JobConditionType
 	// Predicted is the share of useful hours in the plan, or "".
 	Predicted string
-	// pods has the pods of its roles and of its completion.
-	pods []corev1.Pod
+	// pods has the pods of its roles and of its completion, and owners what makes those of its roles.
+	pods   []corev1.Pod
+	owners []owner
 }
 
 // None says why no training job may be listed.
@@ -37,28 +38,35 @@ const None = "no training job reports its completion: none is there, or all have
 
 // List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
-	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		LabelSelector: config.JobLabel + ",app.kubernetes.io/name=completion",
-	})
+	ofJobs := metav1.ListOptions{LabelSelector: config.JobLabel}
+	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, ofJobs)
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel})
+	sets, err := client.AppsV1().StatefulSets(metav1.NamespaceAll).List(ctx, ofJobs)
 	if err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
-	return Of(jobs.Items, pods.Items), nil
+	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, ofJobs)
+	if err != nil {
+		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
+	}
+	roles := slices.Clone(jobs.Items)
+	return Of(slices.DeleteFunc(jobs.Items, ofRole), pods.Items, ownersOf(sets.Items, slices.DeleteFunc(roles, isCompletion))), nil
 }
 
 const (
 	// Poll is how often Await looks at the training jobs.
 	Poll = time.Second
 	// Patience is how long the API server may fail to answer: trainings go on without it.
-	Patience = 2 * time.Minute
+	Patience = time.Hour
 )
 
+// ErrUnknown says that how a job goes on is unknown.
+var ErrUnknown = errors.New("how the job goes on is unknown")
+
 // Await passes all training jobs to a function, again and again until that has seen the end. It
-// returns the function's error, or one if the API server does not answer for minutes.
+// returns the function's error, or [ErrUnknown] if the API server does not answer for [Patience].
 func Await(ctx context.Context, client kubernetes.Interface, see func([]Training) (ended bool, err error)) error {
 	answered := time.Now()
 	for {
@@ -69,29 +77,33 @@ func Await(ctx context.Context, client kubernetes.Interface, see func([]Training
 				return err
 			}
 		} else if time.Since(answered) > Patience {
-			return fmt.Errorf("no answer for %s: %w", Patience, err)
+			return fmt.Errorf("%w, without an answer for %s: %w", ErrUnknown, Patience, err)
 		}
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return fmt.Errorf("%w: %w", ErrUnknown, context.Cause(ctx))
 		case <-time.After(Poll):
 		}
 	}
 }
 
-// Follow shows how a training job goes on until it has ended, and returns an error if it has failed.
+// Follow shows how a training job goes on until it has ended, and returns an error if it has failed, or [ErrUnknown]. The
+// API server has to answer at first.
 func Follow(ctx context.Context, cluster *rest.Config, job string, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
 		return err
 	}
+	if _, err := List(ctx, client); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
 	said := ""
 	return Await(ctx, client, func(all []Training) (bool, error) {
 		all = slices.DeleteFunc(all, func(training Training) bool { return training.Job != job })
 		if len(all) == 0 {
-			return true, fmt.Errorf("no training job %s reports its completion", job)
+			return true, fmt.Errorf("%w: no training job %s reports its completion", ErrUnknown, job)
 		}
-		if now := all[len(all)-1].State; now != said {
+		if now := all[0].State; now != said {
 			said = now
 			fmt.Fprintln(out, now)
 		}
@@ -99,8 +111,7 @@ func Follow(ctx context.Context, cluster *rest.Config, job string, out io.Writer
 	})
 }
 
-// Ended reports whether all training jobs have ended, and which have failed. A changed job may be
-// there twice, as it was and as it is. It is an error if there are none.
+// Ended reports whether all training jobs have ended, and which have failed. It is an error if there are none.
 func Ended(all []Training) (bool, error) {
 	if len(all) == 0 {
 		return true, errors.New(None)
@@ -148,17 +159,34 @@ func isFirst(job string, pod corev1.Pod) bool {
 	return pod.Name == job+"-"+config.KindNNWorker.Name+"-0"
 }
 
-// Of returns the training jobs that Kubernetes Jobs end with, by name.
-func Of(jobs []batchv1.Job, pods []corev1.Pod) []Training {
+func isCompletion(job batchv1.Job) bool { return job.Labels["app.kubernetes.io/name"] == "completion" }
+
+func ofRole(job batchv1.Job) bool { return !isCompletion(job) }
+
+// Of returns the training jobs that completions end with, by name. During an update, a changed job has two
+// completions, the newer one of which counts. Owners make the pods of roles.
+func Of(completions []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	var all []Training
-	for _, job := range jobs {
+	slices.SortStableFunc(completions, func(a, b batchv1.Job) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	for _, job := range completions {
+		same := func(other Training) bool {
+			return other.Job == job.Labels[config.JobLabel] && other.Namespace == job.Namespace
+		}
+		if slices.ContainsFunc(all, same) {
+			continue
+		}
 		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace, Predicted: job.Annotations[config.PredictedAnnotation]}
 		for _, pod := range pods {
 			if pod.Labels[config.JobLabel] == training.Job && pod.Namespace == training.Namespace {
 				training.pods = append(training.pods, pod)
 			}
 		}
-		training.State = progress(training.pods)
+		for _, owner := range owners {
+			if owner.Labels[config.JobLabel] == training.Job && owner.Namespace == training.Namespace {
+				training.owners = append(training.owners, owner)
+			}
+		}
+		training.State = progress(training.pods, training.owners)
 		for _, condition := range job.Status.Conditions {
 			switch {
 			case condition.Status != corev1.ConditionTrue:
@@ -193,9 +221,12 @@ func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod)
 	return fmt.Sprintf("failed: %s: %s", condition.Reason, condition.Message)
 }
 
-// progress says how the pods of a job's roles are.
-func progress(pods []corev1.Pod) string {
+// progress says how the pods of a job's roles are, those that are not there included.
+func progress(pods []corev1.Pod, owners []owner) string {
 	ready, total, restarts := 0, 0, 0
+	for _, owner := range owners {
+		total += int(max(0, owner.wanted-owner.there))
+	}
 	for _, pod := range pods {
 		if pod.Labels["app.kubernetes.io/name"] == "completion" {
 			continue

@@ -44,6 +44,10 @@ func TestOf(t *testing.T) {
 			Status:     batchv1.JobStatus{Conditions: end},
 		}
 	}
+	later := func(job batchv1.Job) batchv1.Job {
+		job.CreationTimestamp = metav1.NewTime(now)
+		return job
+	}
 	const ready = "1 of 2 pods are ready, containers were restarted 2 times"
 	for name, c := range map[string]struct {
 		jobs  []batchv1.Job
@@ -51,17 +55,18 @@ func TestOf(t *testing.T) {
 		ended bool
 		err   string
 	}{
-		"complete":             {[]batchv1.Job{job("a", complete)}, "complete", true, ""},
-		"one of two":           {[]batchv1.Job{job("runs"), job("a", complete)}, "complete; " + ready, false, ""},
-		"not yet":              {[]batchv1.Job{job("runs", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionFalse})}, ready, false, ""},
-		"failed":               {[]batchv1.Job{job("a", complete), job("fails", failed)}, "complete; failed: BackoffLimitExceeded: 5 attempts", true, "the training job fails has failed: BackoffLimitExceeded: 5 attempts"},
-		"failed, and why":      {[]batchv1.Job{job("says why", failed)}, "failed: 5 attempts failed", true, "the training job says why has failed: 5 attempts failed"},
-		"failed by itself":     {[]batchv1.Job{job("breaks", failed)}, "failed: BackoffLimitExceeded: 5 attempts", true, "the training job breaks has failed: BackoffLimitExceeded: 5 attempts"},
-		"failed, one runs yet": {[]batchv1.Job{job("runs"), job("fails", failed)}, "failed: BackoffLimitExceeded: 5 attempts; " + ready, false, ""},
-		"none":                 {nil, "", true, None},
+		"complete":              {[]batchv1.Job{job("a", complete)}, "complete", true, ""},
+		"one of two":            {[]batchv1.Job{job("runs"), job("a", complete)}, "complete; " + ready, false, ""},
+		"not yet":               {[]batchv1.Job{job("runs", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionFalse})}, ready, false, ""},
+		"failed":                {[]batchv1.Job{job("a", complete), job("fails", failed)}, "complete; failed: BackoffLimitExceeded: 5 attempts", true, "the training job fails has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed, and why":       {[]batchv1.Job{job("says why", failed)}, "failed: 5 attempts failed", true, "the training job says why has failed: 5 attempts failed"},
+		"failed by itself":      {[]batchv1.Job{job("breaks", failed)}, "failed: BackoffLimitExceeded: 5 attempts", true, "the training job breaks has failed: BackoffLimitExceeded: 5 attempts"},
+		"failed, one runs yet":  {[]batchv1.Job{job("runs"), job("fails", failed)}, "failed: BackoffLimitExceeded: 5 attempts; " + ready, false, ""},
+		"one, as it is and was": {[]batchv1.Job{later(job("runs")), job("runs", failed)}, ready, false, ""},
+		"none":                  {nil, "", true, None},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := Of(c.jobs, pods)
+			all := Of(c.jobs, pods, nil)
 			var states []string
 			for _, training := range all {
 				states = append(states, training.State)

@@ -45,6 +45,7 @@ var said = []cause{
 		[]string{"out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
 	{"no addresses", "pulumi preview   # lists the address ranges", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
 	{"pool is full", "pulumi config get --path persia:nodePools   # increase maxNodes of POOL, and run pulumi up", []string{"max node group size reached"}},
+	{"evicted", describe, []string{"Evicted: "}},
 	{"volume", "kubectl -n NAMESPACE get pvc", []string{"PersistentVolumeClaim", "persistentvolumeclaim", "FailedMount", "FailedAttachVolume", "Multi-Attach"}},
 	{"image", describe, []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}},
 	{"memory", describe, []string{"OOMKilled"}},
@@ -121,6 +122,9 @@ func eventTime(event corev1.Event) time.Time {
 // stateTexts returns the messages of a pod's containers, and why it is not scheduled.
 func stateTexts(pod corev1.Pod) []string {
 	var texts []string
+	if pod.Status.Reason != "" {
+		texts = append(texts, pod.Status.Reason+": "+pod.Status.Message)
+	}
 	for _, container := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if end := container.LastTerminationState.Terminated; end != nil && end.Reason == "OOMKilled" {
 			texts = append(texts, "OOMKilled: "+container.Name)

@@ -1,0 +1,78 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// owner is an object that makes pods.
+type owner struct {
+	metav1.ObjectMeta
+	kind string
+	// wanted is how many pods it is to have, and there how many it has.
+	wanted, there int32
+}
+
+func ownersOf(sets []appsv1.StatefulSet, jobs []batchv1.Job) []owner {
+	var owners []owner
+	for _, set := range sets {
+		owners = append(owners, owner{set.ObjectMeta, "StatefulSet", value(set.Spec.Replicas), set.Status.Replicas})
+	}
+	for _, job := range jobs {
+		wanted := max(0, value(job.Spec.Parallelism)-job.Status.Succeeded)
+		ended := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+			return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+		})
+		if ended || job.Spec.Suspend != nil && *job.Spec.Suspend {
+			wanted = 0
+		}
+		owners = append(owners, owner{job.ObjectMeta, "Job", wanted, job.Status.Active})
+	}
+	return owners
+}
+
+// value returns a number that is 1 by default.
+func value(number *int32) int32 {
+	if number == nil {
+		return 1
+	}
+	return *number
+}
+
+// explain returns why pods of an owner are not there.
+func (o owner) explain(events []corev1.Event) Wait {
+	wait := Wait{
+		Cause: "refused", Pod: o.Name, Says: fmt.Sprintf("%d of %d pods are there", o.there, o.wanted),
+		Next: fmt.Sprintf("kubectl -n %s describe %s %s", o.Namespace, strings.ToLower(o.kind), o.Name),
+	}
+	var last corev1.Event
+	for _, event := range events {
+		of := event.InvolvedObject
+		if event.Reason == "FailedCreate" && of.Kind == o.kind && of.Name == o.Name && !eventTime(event).Before(eventTime(last)) {
+			last = event
+			wait.Says = event.Message
+		}
+	}
+	return wait
+}
+
+// idle returns the controllers, operators, and gateways of stacks that do not run.
+func idle(deployments []appsv1.Deployment) []Wait {
+	var waits []Wait
+	for _, d := range deployments {
+		// No stack wants none: a person has scaled it down.
+		if wanted := max(1, value(d.Spec.Replicas)); d.Status.ReadyReplicas < wanted {
+			waits = append(waits, Wait{
+				Cause: "controller", Pod: d.Name, Says: fmt.Sprintf("%d of %d pods are ready, and what it works for waits", d.Status.ReadyReplicas, wanted),
+				Next: fmt.Sprintf("kubectl -n %s describe deployment %s", d.Namespace, d.Name),
+			})
+		}
+	}
+	return waits
+}
