@@ -4,7 +4,8 @@ The nn-workers of such a job name a ProvisioningRequest, for which GKE adds node
 all of its other replicas run, since the machines of the other pools come one by one. It asks for
 the nn-workers that have no node: nodes that another job has left take some at once, and a node
 may be lost later. A request that waits while other nodes take nn-workers goes, so that no node comes
-for them. When Kueue stops the job, or the job ends, the request goes too.
+for them. These nodes may be the request's own, and GKE says so after they have come, so it goes only some
+minutes later. When Kueue stops the job, or the job ends, the request goes too.
 
 A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops
 a job whose replicas do not all run in time, and admits it again.
@@ -25,6 +26,9 @@ ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
 JOB_LABEL = "jobset.sigs.k8s.io/jobset-name"
 ROLE_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 
+# How long GKE may take to say that the nodes of a request are there, after the first pod has one of them.
+SETTLE = datetime.timedelta(minutes=5)
+
 # The next steps for a job.
 ASK, RELEASE, NOTHING = "ask", "release", "nothing"
 
@@ -34,7 +38,7 @@ def asking_role(job):
 
     Kueue names requests of its own in the pods of a job for which it asks itself.
     """
-    for role in job["spec"]["replicatedJobs"]:
+    for role in job["spec"].get("replicatedJobs") or []:
         if request_name(role) == job["metadata"]["name"]:
             return role
     return None
@@ -85,9 +89,10 @@ def missing(role, pods):
     return sum(1 for pod in live if scheduled(pod, "False"))
 
 
-def asks_too_much(role, request, pods):
-    """Returns whether a request asks for more nodes than the replicas that are on no node yet."""
-    placed = sum(1 for pod in live_pods(role, pods) if scheduled(pod, "True"))
+def asks_too_much(role, request, pods, now):
+    """Returns whether a request asks for more nodes than the replicas that have been on no node for a while."""
+    since = [scheduled(pod, "True") for pod in live_pods(role, pods)]
+    placed = sum(1 for entry in since if entry and now - time_of(entry) >= SETTLE)
     return role["template"]["spec"]["parallelism"] - placed < request["spec"]["podSets"][0]["count"]
 
 
@@ -102,9 +107,16 @@ def live_pods(role, pods):
 
 
 def scheduled(pod, status):
-    """Returns whether the scheduler has found a node for a pod, "True", or has found none, "False"."""
-    conditions = pod.get("status", {}).get("conditions", [])
-    return any(entry["type"] == "PodScheduled" and entry["status"] == status for entry in conditions)
+    """Returns the condition that the scheduler has found a node for a pod, "True", or none, "False", or None."""
+    for entry in pod.get("status", {}).get("conditions", []):
+        if entry["type"] == "PodScheduled" and entry["status"] == status:
+            return entry
+    return None
+
+
+def time_of(entry):
+    """Returns since when a condition is as it is."""
+    return datetime.datetime.fromisoformat(entry["lastTransitionTime"].replace("Z", "+00:00"))
 
 
 def given_up(request):
@@ -112,7 +124,7 @@ def given_up(request):
     for kind in ("Failed", "CapacityRevoked", "BookingExpired"):
         end = condition(request, kind)
         if end:
-            return datetime.datetime.fromisoformat(end["lastTransitionTime"].replace("Z", "+00:00"))
+            return time_of(end)
     return None
 
 
@@ -126,7 +138,7 @@ def next_step(job, request, pods, now, retry):
     if not condition(request, "Provisioned"):
         if not others_run(job, pods):
             return RELEASE  # a server has lost its node: no GPUs without it
-        if not over and asks_too_much(asking_role(job), request, pods):
+        if not over and asks_too_much(asking_role(job), request, pods, now):
             return RELEASE  # the next round asks for the rest
     if over and now - over >= datetime.timedelta(seconds=retry) and missing(asking_role(job), pods):
         return RELEASE
@@ -190,9 +202,9 @@ class Provisioner:
         for job in jobs:
             try:
                 self.act(job, requests)
-            except (OSError, ValueError) as error:
+            except Exception as error:
                 # The other jobs must not wait until the API server accepts this one's request.
-                print(f"{job['metadata']['name']}: {error}", flush=True)
+                print(f"{job['metadata']['name']}: {error!r}", flush=True)
 
     def act(self, job, requests):
         """Takes the step of a job."""
@@ -243,9 +255,9 @@ def main():
     while True:
         try:
             provisioner.round()
-        except (OSError, ValueError) as error:
-            # The API server does not answer, or an object has changed meanwhile: the next round tries again.
-            print(f"trying again: {error}", flush=True)
+        except Exception as error:
+            # The API server does not answer, or in part, or an object has changed meanwhile.
+            print(f"trying again: {error!r}", flush=True)
         time.sleep(options.poll_seconds)
 
 

@@ -1,5 +1,7 @@
 import datetime
+import http.client
 import io
+import sys
 import unittest
 import urllib.error
 from contextlib import redirect_stdout
@@ -21,9 +23,9 @@ def job(name="feed", annotation=True, **fields):
     }
 
 
-def pod(role, phase, node, **fields):
+def pod(role, phase, node, at="11:55:59", **fields):
     """A pod of a role. Without a node, the scheduler has found none."""
-    scheduled = {"type": "PodScheduled", "status": "True" if node else "False"}
+    scheduled = {"type": "PodScheduled", "status": "True" if node else "False", "lastTransitionTime": f"2026-01-01T{at}Z"}
     return {
         "metadata": {"labels": {provisioner.ROLE_LABEL: role}, **fields.pop("metadata", {})},
         "status": {"phase": phase, "conditions": [scheduled], **fields.pop("status", {})},
@@ -43,6 +45,7 @@ TIME = "2026-01-01T12:00:00Z"
 RUNNING = [pod("embedding-ps", "Running", "a"), pod("embedding-ps", "Running", "b")]
 PENDING = pod("nn-worker", "Pending", "")
 SERVERS = RUNNING + [PENDING, PENDING]
+OWN = RUNNING + [PENDING, pod("nn-worker", "Pending", "c", at="11:56:00")]
 ONE_SERVER = [RUNNING[0], pod("embedding-ps", "Pending", ""), PENDING]
 FIRST = RUNNING + [pod("nn-worker", "Running", "c")]
 HALF = FIRST + [PENDING]
@@ -61,6 +64,9 @@ STEPS = [
     ("a server is lost too late", job(), "Provisioned", ONE_SERVER, LATER, "nothing"),
     ("the job runs", job(), "BookingExpired", WHOLE, LATER, "nothing"),
     ("nodes of another job take some meanwhile", job(), "Accepted", HALF, NOON, "release"),
+    ("its own nodes come before GKE says so", job(), "Accepted", OWN, NOON, "nothing"),
+    ("then GKE says so", job(), "Provisioned", OWN, LATER, "nothing"),
+    ("they were nodes of another job", job(), "Accepted", OWN, LATER, "release"),
     ("nodes of another job take all meanwhile", job(), "Accepted", WHOLE, NOON, "release"),
     ("a substitute is to come meanwhile", job(), "Accepted", SERVERS[:3], NOON, "nothing"),
     ("GKE gives up", job(), "Failed", SERVERS, NOON, "nothing"),
@@ -108,10 +114,23 @@ class TestProvisioner(unittest.TestCase):
             if "requests" in path:
                 print(body["spec"]["podSets"][0]["count"])
 
-        lists = {"jobsets": [job("first"), job("second"), job("plain", annotation=False)], "provisioningrequests": []}
+        foreign = [{"metadata": {"name": "foreign"}, "spec": {}}, {"metadata": {"name": "empty"}, "spec": {"replicatedJobs": None}}]
+        odd = job("odd")
+        del odd["spec"]["replicatedJobs"][0]["name"]
+        lists = {"jobsets": foreign + [job("first"), odd, job("second"), job("plain", annotation=False)], "provisioningrequests": []}
         api = mock.Mock(call=call)
         api.list = lambda path: lists.get(path.split("/")[-1], HALF)
         output = io.StringIO()
         with redirect_stdout(output):
             provisioner.Provisioner(api, "persia", 60).round()
-        self.assertEqual(output.getvalue(), "first: HTTP Error 422: refused\n1\nsecond: ask\n")
+        self.assertEqual(output.getvalue(), "first: <HTTPError 422: 'refused'>\nodd: KeyError('name')\n1\nsecond: ask\n")
+
+    def test_rounds_go_on(self):
+        """The API server's answer may be cut, and what it lists may be strange."""
+        errors = [http.client.IncompleteRead(b""), KeyError("metadata"), OSError("refused"), SystemExit]
+        output = io.StringIO()
+        with redirect_stdout(output), mock.patch.object(sys, "argv", ["", "--namespace=persia", "--account=/", "--poll-seconds=0"]), \
+                mock.patch.dict(provisioner.os.environ, {"KUBERNETES_SERVICE_HOST": "api", "KUBERNETES_SERVICE_PORT": "443"}), \
+                mock.patch.object(provisioner, "API"), mock.patch.object(provisioner.Provisioner, "round", side_effect=errors):
+            self.assertRaises(SystemExit, provisioner.main)
+        self.assertEqual(3, output.getvalue().count("trying again: "))

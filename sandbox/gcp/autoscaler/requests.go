@@ -22,6 +22,10 @@ import (
 // booking is how long the nodes of a request wait for its pods. GKE gives them ten minutes.
 const booking = 10 * time.Second
 
+// settling is how long the nodes of a request take pods before the request says that they are there. What GKE
+// says first was not seen, so a program must work either way.
+const settling = 3 * time.Second
+
 // detailNodes lists, in the details of a provisioned request, the nodes that came for it.
 const detailNodes = "Nodes"
 
@@ -73,7 +77,7 @@ func (a *autoscaler) answerRequests(ctx context.Context, plan *plan, now time.Ti
 	var errs []error
 	for _, r := range requests {
 		errs = append(errs, a.answer(ctx, plan, r, now))
-		if r.is(requestsv1.Provisioned) && !r.is(requestsv1.BookingExpired) {
+		if !r.is(requestsv1.BookingExpired) {
 			for _, node := range r.nodes() {
 				booked[node] = true
 			}
@@ -96,6 +100,13 @@ func (a *autoscaler) answer(ctx context.Context, plan *plan, r request, now time
 	case !r.is(requestsv1.Accepted):
 		r.set(requestsv1.Accepted, metav1.ConditionTrue, "Accepted", "Provisioning Request was accepted.")
 		r.set(requestsv1.Provisioned, metav1.ConditionFalse, "NotProvisioned", "Provisioning Request is waiting for resources.")
+		return a.writeStatus(ctx, r)
+	}
+	if nodes := r.nodes(); nodes[0] != "" {
+		if plan.hasYounger(nodes, now.Add(-settling)) {
+			return nil
+		}
+		r.set(requestsv1.Provisioned, metav1.ConditionTrue, "Provisioned", "Provisioning Request was successfully provisioned.")
 		return a.writeStatus(ctx, r)
 	}
 	template, err := a.client.CoreV1().PodTemplates(r.Namespace).Get(ctx, r.Spec.PodSets[0].PodTemplateRef.Name, metav1.GetOptions{})
@@ -143,8 +154,14 @@ func (a *autoscaler) provision(ctx context.Context, plan *plan, r request, pool 
 		return err
 	}
 	r.Status.ProvisioningClassDetails = map[string]requestsv1.Detail{"NodePoolName": requestsv1.Detail(pool.Name()), detailNodes: requestsv1.Detail(strings.Join(names, ","))}
-	r.set(requestsv1.Provisioned, metav1.ConditionTrue, "Provisioned", "Provisioning Request was successfully provisioned.")
 	return a.writeStatus(ctx, r)
+}
+
+// hasYounger reports whether one of some nodes was created after a time.
+func (p *plan) hasYounger(nodes []string, than time.Time) bool {
+	return slices.ContainsFunc(p.rooms, func(r *room) bool {
+		return slices.Contains(nodes, r.node.Name) && r.node.CreationTimestamp.After(than)
+	})
 }
 
 func (a *autoscaler) writeStatus(ctx context.Context, r request) error {
