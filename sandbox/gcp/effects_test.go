@@ -198,7 +198,12 @@ func TestEffects(t *testing.T) {
 		}, all},
 		{"another folder of the bucket", nil, set("persia:storage", "0.mountOptions", []any{"only-dir=second"}), []string{
 			"does not see its checkpoints, and trains from the newest complete checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none. They stay in " + checkpoints,
+			"keep the old mountOptions of the volume checkpoints",
 		}, nil},
+		{"another mount option", nil, set("persia:storage", "0.mountOptions", []any{"uid=1000"}), []string{
+			"persia:storage: pods that this update does not restart keep the old mountOptions of the volume checkpoints. To restart a job that mounts it, run kubectl -n persia delete pods -l persia_job=JOB",
+		}, nil},
+		{"another mount option while nothing runs", ofJob("suspend", true), set("persia:storage", "0.mountOptions", []any{"uid=1000"}), nil, nil},
 		{"no volume", nil, ofJob("mounts", []any{}), []string{
 			"does not see its checkpoints, and trains from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path. They stay in " + checkpoints,
 			"the job criteo restarts",

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"persia/config"
 	"persia/gcp"
 	"persia/workload/pedl"
 )
@@ -20,7 +21,7 @@ func (u *update) volumes() {
 	const path = "persia:storage"
 	for _, name := range slices.Sorted(maps.Keys(u.before.Volumes)) {
 		was := u.before.Volumes[name]
-		_, stays := u.after.Volumes[name]
+		is, stays := u.after.Volumes[name]
 		at, replaced := storedFolder{storage: was.Storage, folder: was.Folder}, u.after.Replaced != nil
 		switch former := u.formerProject(); {
 		case u.deletes(was.Storage):
@@ -29,6 +30,9 @@ func (u *update) volumes() {
 			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it", name, was.Storage, former)
 		case replaced && strings.HasPrefix(was.Storage, directory):
 			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.Storage)
+		case stays && !replaced && !slices.Equal(was.Options, is.Options) && len(u.before.Running()) > 0:
+			u.say(path, "pods that this update does not restart keep the old mountOptions of the volume %s. To restart a job that mounts it, "+
+				"run kubectl -n persia delete pods -l %s=JOB", name, config.JobLabel)
 		case !stays && !slices.Contains(folders(u.after), at):
 			u.say(path, "the volume %s is no longer in the stack file%s", name, u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
 		}

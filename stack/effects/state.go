@@ -66,6 +66,8 @@ type Volume struct {
 	Storage, Folder string
 	// DeletesData is true if the driver deletes the storage together with the claim.
 	DeletesData bool
+	// Options are the mount options.
+	Options []string
 }
 
 // NATS is a NATS cluster.
@@ -225,6 +227,7 @@ func volumeOf(spec corev1.PersistentVolumeSpec) Volume {
 	volume := Volume{
 		Storage:     storageOf(spec.PersistentVolumeSource),
 		DeletesData: spec.CSI != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
+		Options:     spec.MountOptions,
 	}
 	if spec.ClaimRef != nil {
 		volume.Claim = spec.ClaimRef.Name
