@@ -10,25 +10,20 @@ import (
 	"strings"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/gcp"
 )
 
-// controlPlane checks who can reach the control plane, as `up` must.
+// controlPlane says who can reach the control plane, as `up` must.
 func (r *report) controlPlane() {
-	const name = "control plane"
-	var ranges []string
-	for _, network := range r.stack.Cluster.AuthorizedNetworks {
-		ranges = append(ranges, network.CIDR)
+	for _, warning := range r.stack.FirstWarnings() {
+		if strings.HasPrefix(warning, "persia:cluster.") {
+			r.add("control plane", Warning, warning, "")
+			return
+		}
 	}
-	switch {
-	case r.stack.Cluster.PrivateEndpoint:
-		r.add(name, Unchecked, "persia:cluster.privateEndpoint is true: `pulumi up` must run inside the cluster's network, which this check cannot verify", "")
-	case len(ranges) == 0:
-		r.add(name, Warning, "persia:cluster.authorizedNetworks is empty: the control plane can be reached only from the cluster's network, and `pulumi up` fails elsewhere",
-			"write the range that you connect from, or run `pulumi up` inside the network")
-	default:
-		r.add(name, OK, "open to "+strings.Join(ranges, ", ")+": you must connect from there", "")
-	}
+	ranges := input.Words(r.stack.Cluster.AuthorizedNetworks, func(n config.AuthorizedNetwork) string { return n.CIDR })
+	r.add("control plane", OK, "open to "+strings.Join(ranges, ", ")+": you must connect from there", "")
 }
 
 func (r *report) authPlugin() {
