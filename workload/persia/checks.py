@@ -12,8 +12,7 @@ from link import full_name
 from record import lost_bucket
 from processes import Command
 
-# GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that
-# its base image sets.
+# GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that its base image sets.
 DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 
 
@@ -33,8 +32,7 @@ def before(role, environment):
 
 
 class Files:
-    """Checks for the files that a role needs, in a thread: a volume may hang, and the replica
-    has to report meanwhile."""
+    """Checks for the files that a role needs, in a thread: a volume may hang, and the replica has to report meanwhile."""
 
     def __init__(self, role, environment, seconds):
         self.role, self.environment, self.seconds = role, environment, seconds

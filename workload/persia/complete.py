@@ -1,10 +1,8 @@
-"""Ends with success when a training job of PERSIA's operator is complete, and with
-status 3 when it has failed.
+"""Ends with success when a training job of PERSIA's operator is complete, and with status 3 when it has failed.
 
-The operator looks after no pod that it has made, so this does, through the API server.
-The job is complete when all nn-workers and dataloaders have succeeded. It has failed when
-one of its pods has failed or is gone, and whenever PERSIA would let nn-workers end with
-success that have not trained on all data.
+The operator looks after no pod that it has made, so this does, through the API server. The job is complete when all nn-workers
+and dataloaders have succeeded. It has failed when one of its pods has failed or is gone, and whenever PERSIA would let
+nn-workers end with success that have not trained on all data.
 """
 
 import calendar

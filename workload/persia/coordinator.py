@@ -1,17 +1,15 @@
 """Coordinates a job: keeps the replicas of all roles in the same attempt.
 
-PERSIA cannot continue without a replica: nn-workers hang when one of them is lost, and a server
-that restarts has no part of the model. So when a replica fails, all replicas end their commands
-and start together from the last checkpoint. Each such start is an attempt.
+PERSIA cannot continue without a replica: nn-workers hang when one of them is lost, and a server that restarts has no part of
+the model. So when a replica fails, all replicas end their commands and start together from the last checkpoint. Each such start
+is an attempt.
 
-The coordinator runs beside nn-worker 0. Every replica, nn-worker 0 included, reports to it every
-few seconds, and the answer says what to do. Only the coordinator decides, so all replicas
-agree. It needs nothing that a job may lack: no rights in the cluster, no volume, no NATS, and
-no metrics gateway. If it is lost, nn-worker 0 is lost too, and the job has to restart anyway;
+The coordinator runs beside nn-worker 0. Every replica, nn-worker 0 included, reports to it every few seconds, and the answer
+says what to do. Only the coordinator decides, so all replicas agree. It needs nothing that a job may lack: no rights in the
+cluster, no volume, no NATS, and no metrics gateway. If it is lost, nn-worker 0 is lost too, and the job has to restart anyway;
 its successor learns the number of the attempt from the other replicas.
 
-The coordinator's lock guards its state, and the keeper's (see keeper.py), which does the work
-on volumes.
+The coordinator's lock guards its state, and the keeper's (see keeper.py), which does the work on volumes.
 """
 
 import collections
@@ -60,7 +58,8 @@ class Coordinator:
         self.starting = False  # whether the next attempt waits only for the keeper
         self.ended = None  # the Trouble that ended the last attempt, until it is counted
         self.not_before = 0  # when the next attempt may start
-        self.superseded = False  # whether a newer coordinator has taken over
+        self.superseded = False  # whether another coordinator has the run
+        self.rivaled = False  # whether another coordinator may still lead replicas
         self.replaced = {}  # pods that have substitutes and still ran a command, and when that was first seen
         # The attempt that runs, or ran last.
         self.started = 0  # when it started
@@ -93,6 +92,9 @@ class Coordinator:
                 return self.answer(STOP)
             self.ledger.exists(member["since"])
             before = self.roster.reports.get(key)
+            if before and before["pod"] != member["pod"] and self.saves():
+                # Its substitute would end the attempt.
+                return self.answer(STOP)
             if before and self.has_substitute(before, member):
                 if busy(member):
                     self.wait_for_silence(self.replaced.setdefault(member["pod"], self.clock()))
@@ -102,8 +104,8 @@ class Coordinator:
                 member = dict(before, instance=member["instance"], pod=member["pod"], since=member.get("since", 0))
             self.roster.take(key, member, self.clock())
             self.notice(before, member)
-            if self.phase != START and member["attempt"] > self.attempt:
-                self.learn(member["attempt"])
+            if self.phase != START and (not before or member["attempt"] > self.attempt):
+                self.meet(member["attempt"])
             if self.phase == FAILED and before and before["revision"] != member["revision"]:
                 self.retry(key)
             if member["done"] and self.phase == STOP and member["attempt"] == self.attempt > 0:
@@ -111,12 +113,16 @@ class Coordinator:
             elif member.get("failed") and self.phase == STOP:
                 self.give_up(member["failed"])
             self.advance(key, before)
+            saves = self.phase == START and (NN_WORKER, 0) in self.roster.saving
+            if saves != self.record.saves:
+                self.keeper.remember(saves=saves)
+                self.keeper.hurry.set()
             return self.order(key, member)
 
     def has_substitute(self, before, member):
         """Report whether a replica has a newer pod, which has reported. The pods of a lost node may
         run on, and reach the coordinator. In turn with their substitutes, they would end each attempt."""
-        if before["pod"] == member["pod"] or self.clock() - before["seen"] > self.settings.lost_seconds:
+        if before["pod"] == member["pod"] or before["leaving"] or self.clock() - before["seen"] > self.settings.lost_seconds:
             return False
         return member.get("since", 0) < before.get("since", 0)
 
@@ -126,7 +132,7 @@ class Coordinator:
             self.progress_seen = self.clock()
         if member.get("progress") is not None and member["attempt"] == self.attempt:
             self.notice_progress(before, member)
-        if before and before["pod"] != member["pod"] and (busy(before) or before.get("begins")):
+        if before and before["pod"] != member["pod"] and busy(before):
             self.wait_for_silence(before["seen"])
 
     def notice_progress(self, before, member):
@@ -147,17 +153,27 @@ class Coordinator:
             doubts = {path: count for path, count in self.record.doubts.items() if path != self.resume}
             self.keeper.remember(proven=self.resume, doubts=doubts)
 
-    def learn(self, attempt):
-        """Take over the number of an attempt that is in no record. The coordinator that started
-        it may be cut off, with a replica beside it that runs on."""
-        self.attempt = attempt
-        if self.keeper.loaded:
-            self.wait_for_silence(self.clock())
+    def meet(self, attempt):
+        """Notice a replica that may have obeyed another coordinator until now, which may be cut off with a replica beside
+        it that runs on. It notices that when it has lost this one for long enough, and only then ends that command."""
+        if attempt > self.attempt or attempt and self.rivaled:
+            self.attempt = max(self.attempt, attempt)
+            if self.keeper.loaded:
+                self.wait_for_silence(self.clock() + self.settings.lost_seconds - self.silence())
+        elif attempt < self.attempt and self.settings.once:
+            # With JobSet, its last pod may run on, cut off just before this coordinator began.
+            self.wait_for_silence(self.began)
 
     def wait_for_silence(self, since):
         """Start no attempt before a replica that is cut off since then has noticed that, and has
-        ended its command."""
+        ended its command. The next coordinator waits too, unless an attempt has started."""
         self.not_before = max(self.not_before, since + self.settings.lost_seconds + self.settings.stop_seconds)
+        if not self.record.unheard:
+            self.keeper.remember(unheard=True)
+
+    def saves(self):
+        """Report whether an nn-worker whose pod ends may still save, for which it needs all others."""
+        return self.phase == START and any(role == NN_WORKER for role, _ in self.roster.saving)
 
     def advance(self, key, before):
         """Change the phase if the last report allows or requires that."""
@@ -185,7 +201,7 @@ class Coordinator:
             same = before["pod"] == member["pod"]
             return trouble_of(key, " was restarted", same, False, ledger.LOST if same else ledger.REPLACED)
         if member.get("leaving") and not finished:
-            return trouble_of(key, " was told to end", False, False, ledger.REPLACED)
+            return None if self.saves() else trouble_of(key, " was told to end", False, False, ledger.REPLACED)
         if member["attempt"] == self.attempt:
             if member["state"] == "failed":
                 # Without GPUs, files, or NATS, an attempt fails with any checkpoint.
@@ -204,8 +220,7 @@ class Coordinator:
         """Return why the attempt cannot succeed although all replicas run, or None."""
         if not self.roster.ended(NN_WORKER):
             self.nn_workers_ended = None
-            # All replicas may wait for each other forever. Without reports of progress, only
-            # people can find that out.
+            # All replicas may wait for each other forever. Without reports of progress, only people can find that out.
             if self.overdue() and self.reports_progress:
                 return Trouble(f"no nn-worker has made progress for {self.settings.stuck_seconds:g} s", True, True, ledger.STUCK, "")
         elif self.nn_workers_ended is None:
@@ -220,8 +235,7 @@ class Coordinator:
         return 0 < self.settings.stuck_seconds < self.clock() - self.progress_seen
 
     def fail(self, trouble):
-        """End the attempt. How it counts depends on the checkpoints, so the keeper reads them
-        first."""
+        """End the attempt. How it counts depends on the checkpoints, so the keeper reads them first."""
         self.phase, self.reason, self.ended = STOP, trouble.reason, trouble
         self.progress_seen = self.clock()
         self.stalled = self.stalled or trouble.cause == ledger.STUCK
@@ -232,8 +246,7 @@ class Coordinator:
         self.keeper.work.set()
 
     def finish(self):
-        """The job is complete. The replicas remember that too: each reports it to the next
-        coordinator."""
+        """The job is complete. The replicas remember that too: each reports it to the next coordinator."""
         self.phase, self.ended, self.starting, self.over = DONE, None, False, self.clock()
         self.ledger.finish()
         self.keeper.remember(done=True, running=False)
@@ -241,8 +254,7 @@ class Coordinator:
         self.log(str(self.ledger))
 
     def give_up(self, reason):
-        """The job has failed for good. Where its pods end with it, those that are left remember that
-        too."""
+        """The job has failed for good. Where its pods end with it, those that are left remember that too."""
         self.phase, self.reason, self.ended, self.starting, self.over = FAILED, reason, None, False, self.clock()
         self.ledger.turn(None)
         self.keeper.remember(failed=reason)
@@ -256,9 +268,8 @@ class Coordinator:
         self.keeper.remember(failures=0, failed="")
 
     def count_failure(self, found):
-        """Count the failure of the last attempt. Failures count from the last checkpoint, or from the last
-        attempt that ran for long, because a script may keep its checkpoints elsewhere: a job that makes
-        progress may fail any number of times."""
+        """Count the failure of the last attempt. Failures count from the last checkpoint, or from the last attempt that ran for
+        long, because a script may keep its checkpoints elsewhere: a job that makes progress may fail any number of times."""
         trouble, self.ended = self.ended, None
         worked = self.ledger.lose(trouble.cause, trouble.replica) > LONG_ATTEMPT and trouble.cause != ledger.STUCK
         self.log(str(self.ledger))
@@ -301,11 +312,14 @@ class Coordinator:
     def recall(self, kept):
         """Continue from the record of the previous coordinator."""
         self.ledger.recall(kept, kept.get("done") or kept.get("failed"))
+        # JobSet starts a substitute while the old pod ends, and a StatefulSet afterwards.
+        another = kept.get("pod") != self.settings.pod and (kept.get("running") or self.settings.once)
+        self.rivaled = bool(another or kept.get("unheard") or self.attempt > kept.get("attempt", 0))
         self.record.claim(kept, self.settings.pod)
         self.keeper.remember()
-        if self.attempt > self.record.attempt:
-            self.learn(self.attempt)
         self.attempt = max(self.attempt, self.record.attempt)
+        for attempt in [self.attempt] + [report["attempt"] for report in self.roster.reports.values()]:
+            self.meet(attempt)
         if self.record.revision != self.settings.revision:
             # A changed job starts again.
             self.ledger.values["reports"] = 0
@@ -329,7 +343,6 @@ class Coordinator:
             self.fail(trouble_of((NN_WORKER, 0), " was restarted", True, False, ledger.LOST))
             return
         self.fail(trouble_of((NN_WORKER, 0), " was replaced", False, False, ledger.REPLACED))
-        self.wait_for_silence(self.clock())
 
     def waits_for(self):
         """Return the start and the end of an attempt, if they wait for the checkpoints."""
@@ -356,7 +369,7 @@ class Coordinator:
             again = self.ledger.resume(self.resume)
             if again > 0:
                 self.log(f"{self.resume} is not the newest checkpoint: {ledger.duration(again)} are trained again")
-            self.keeper.remember(attempt=self.attempt + 1, running=True, resume=self.resume)
+            self.keeper.remember(attempt=self.attempt + 1, running=True, resume=self.resume, unheard=False)
         return starting and self.starting
 
     def notice_checkpoint(self, found):
@@ -381,8 +394,7 @@ class Coordinator:
         return trusted[0] if trusted else None
 
     def start(self, found, recorded):
-        """Start the attempt, unless its number could not be recorded, or something has happened
-        meanwhile."""
+        """Start the attempt, unless its number could not be recorded, or something has happened meanwhile."""
         ready, self.starting = self.starting and self.phase == STOP and self.ready(), False
         if not recorded:
             self.not_before = max(self.not_before, self.clock() + self.pause(1))
@@ -407,10 +419,10 @@ class Coordinator:
         last one from which an attempt made progress."""
         self.keeper.drop(found.surplus(self.settings.keep, {self.resume, self.record.proven}), "newer ones are complete")
 
-    def stand_down(self):
-        """Leave the job to a newer coordinator, for as long as that renews its claim."""
+    def stand_down(self, why="a newer coordinator has taken over: standing down"):
+        """Leave the job to another coordinator, for as long as that renews its claim."""
         if not self.superseded:
-            self.log("a newer coordinator has taken over: standing down")
+            self.log(why)
         self.superseded, self.phase = True, STOP
         self.starting, self.ended = False, None
 
@@ -421,21 +433,20 @@ class Coordinator:
         order = self.phase
         if order == START and member["attempt"] == self.attempt:
             order = GO
-        # The replica may start the command and be lost before it reports that.
-        self.roster.reports[key]["begins"] = order == START
+        if order == START:
+            self.roster.starts(key)
         return self.answer(order)
 
     def answer(self, order):
         return {
             "order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume,
-            "silence": self.silence(), "superseded": self.superseded, "reason": self.reason,
+            "silence": self.silence(), "superseded": self.superseded, "reason": self.reason, "recorded": self.keeper.saved(),
         }
 
     def silence(self):
-        """Return after how many seconds without an answer a replica ends its command, so that it
-        does not run beside the next attempt. The time is shorter than lost_seconds, because a
-        replica that waits for an answer notices late: it may wait for one, then for a new connection, and
-        for the answer there."""
+        """Return after how many seconds without an answer a replica ends its command, so that it does not run beside the next
+        attempt. The time is shorter than lost_seconds, because a replica that waits for an answer notices late: it may wait for
+        one, then for a new connection, and for the answer there."""
         return max(self.settings.lost_seconds - 4 * ANSWER_SECONDS, self.settings.lost_seconds / 2)
 
     def status(self, run="", known=False):
@@ -445,7 +456,7 @@ class Coordinator:
             if run not in ("", self.settings.run):
                 return "waiting: the coordinator is of another run"
             if self.superseded:
-                return "waiting: a newer coordinator has taken over"
+                return "waiting: the coordinator of another pod has the run"
             if self.phase == DONE:
                 text = self.completed()
                 self.completion_asked = self.completion_asked or known and text.startswith("complete ")
@@ -478,7 +489,7 @@ class Coordinator:
         return "; ".join(filter(None, (waits, self.lacks)))
 
     def metrics(self):
-        """Return the metrics of the job, which its gateway gets, unless a newer coordinator has taken over."""
+        """Return the metrics of the job, which its gateway gets, unless another coordinator has the run."""
         with self.lock:
             if self.superseded:
                 return {}
@@ -494,10 +505,9 @@ class Coordinator:
             return values
 
     def stays(self):
-        """Report whether the pod of this coordinator must outlive a job that is complete or has
-        failed, where pods end with their job: until nn-workers and dataloaders have left, the completion
-        has asked, and the end is recorded. A completion that cannot run must not hold the nodes: what is
-        recorded on a volume, the coordinator of a later JobSet answers."""
+        """Report whether the pod of this coordinator must outlive a job that is complete or has failed, where pods end with
+        their job: until nn-workers and dataloaders have left, the completion has asked, and the end is recorded. A completion
+        that cannot run must not hold the nodes: what is recorded on a volume, the coordinator of a later JobSet answers."""
         with self.lock:
             if self.phase not in (DONE, FAILED):
                 return True

@@ -1,9 +1,7 @@
-"""Runs the script of an nn-worker or a dataloader in a pod of PERSIA's operator:
-entry.py [ARGUMENT...]
+"""Runs the script of an nn-worker or a dataloader in a pod of PERSIA's operator: entry.py [ARGUMENT...]
 
-The operator starts its pods with persia-launcher, which starts this program instead of the
-script that PERSIA_SCRIPT names. It checks what the script needs, and then runs the script with
-the same arguments.
+The operator starts its pods with persia-launcher, which starts this program instead of the script that PERSIA_SCRIPT names. It
+checks what the script needs, and then runs the script with the same arguments.
 """
 
 import os
@@ -36,10 +34,9 @@ def script_environment(environment):
 
 
 def among_nn_workers(environment):
-    """Return variables with the rank of this process among the processes of all nn-workers.
-    torch.distributed.launch knows only the processes of its pod: since PyTorch 1.9, it waits for
-    the others at an address, and pods of PERSIA's operator have no address before they run.
-    PERSIA's nn-workers find each other through NATS."""
+    """Return variables with the rank of this process among the processes of all nn-workers. torch.distributed.launch knows only
+    the processes of its pod: since PyTorch 1.9, it waits for the others at an address, and pods of PERSIA's operator have no
+    address before they run. PERSIA's nn-workers find each other through NATS."""
     node, nodes = int(environment["PERSIA_NODE_RANK"]), int(environment["PERSIA_NODES"])
     processes = int(environment["NPROC_PER_NODE"])
     return {

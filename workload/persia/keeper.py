@@ -1,9 +1,8 @@
-"""Works on the volumes of a job for its coordinator: reads and writes the record of the run,
-finds checkpoints, and removes those that are not needed.
+"""Works on the volumes of a job for its coordinator: reads and writes the record of the run, finds checkpoints, and removes
+those that are not needed.
 
-A volume may hang for minutes, and a replica that gets no answer meanwhile ends its command. So
-all of this runs in threads of its own, and nothing that touches a volume holds the coordinator's
-lock, which guards the state of both.
+A volume may hang for minutes, and a replica that gets no answer meanwhile ends its command. So all of this runs in threads of
+its own, and nothing that touches a volume holds the coordinator's lock, which guards the state of both.
 """
 
 import errno
@@ -24,6 +23,7 @@ class Keeper:
         self.lock = coordinator.lock
         self.record = Record(settings.state_directory, uuid.uuid4().hex, settings.job)
         self.work = threading.Event()  # set when keep has something to do
+        self.hurry = threading.Event()  # set when hold has something to record that cannot wait for a scan
         self.loaded = False  # whether the record of the previous coordinator is read
         # Reading. All failures in a row are one error for people.
         self.reading = None  # when the read began that has not returned
@@ -34,7 +34,7 @@ class Keeper:
         self.recording = threading.Lock()  # taken before lock
         self.changes = self.recorded = 0
         self.failed_writes, self.write_error = 0, ""
-        # The claim of the coordinator that has taken over, and when it was first seen.
+        # The claim of the coordinator that has the run, and when it was first seen.
         self.claim, self.claim_seen = None, 0
         # Removing.
         self.unneeded = {}  # the checkpoints to remove, with the reason
@@ -102,8 +102,9 @@ class Keeper:
 
         def hold():
             # A scan of the checkpoints takes minutes, and must not cost the claim.
+            self.hurry.clear()
             self.hold()
-            time.sleep(self.settings.lost_seconds / 3)
+            self.hurry.wait(self.settings.lost_seconds / 3)
 
         for work in (keep, tidy, hold):
             threading.Thread(target=self.repeat, args=(work,), daemon=True).start()
@@ -152,12 +153,13 @@ class Keeper:
             outranked = self.record.is_outranked(kept, self.settings.pod)
             if not outranked:
                 self.coordinator.recall(kept)
-        if outranked:
+        if outranked and kept.get("saves"):
+            self.stand_down(f"nn-worker 0 of the pod {kept['pod']} still saves: waiting for it")
+        elif outranked:
             self.stand_down()
 
     def hold(self):
-        """Renew the claim. If another coordinator has it and no longer renews it, claim the run
-        again."""
+        """Renew the claim. If another coordinator has it and no longer renews it, claim the run again."""
         if not self.loaded:
             return
         with self.lock:
@@ -172,7 +174,7 @@ class Keeper:
 
     def observe(self):
         """Claim the run again if the claim of the other coordinator stands still for twice the time
-        after which a replica is lost."""
+        after which a replica is lost, or for the first time when that has saved."""
         try:
             kept = self.read(self.record.read)
         except (OSError, Superseded):
@@ -181,17 +183,18 @@ class Keeper:
         claim, now = [kept.get(part) for part in ("term", "holder", "beat")], self.clock()
         if claim != self.claim:
             self.claim, self.claim_seen = claim, now
-        elif now - self.claim_seen > 2 * self.settings.lost_seconds:
+        saved = not self.record.term and not self.record.is_outranked(kept, self.settings.pod)
+        if saved or now - self.claim_seen > 2 * self.settings.lost_seconds:
             with self.lock:
-                self.coordinator.log(f"no coordinator has renewed its claim for {now - self.claim_seen:.0f} s: claiming the run again")
+                why = "nn-worker 0 has saved" if saved else f"no coordinator has renewed its claim for {now - self.claim_seen:.0f} s"
+                self.coordinator.log(why + ": claiming the run")
                 self.claim, self.coordinator.superseded = None, False
                 self.coordinator.recall(kept)
             self.save_record()
             self.work.set()
 
     def reclaim(self):
-        """Write the record again if an older coordinator has replaced it: the volume may have
-        held back its last write."""
+        """Write the record again if an older coordinator has replaced it: the volume may have held back its last write."""
         if not self.loaded or self.coordinator.superseded or not self.rested():
             return
         try:
@@ -305,8 +308,7 @@ class Keeper:
                 return not trouble
 
     def release(self, seconds):
-        """Record that the attempt ends with this coordinator's pod. Do not wait longer for a
-        volume that hangs."""
+        """Record that the attempt ends with this coordinator's pod. Do not wait longer for a volume that hangs."""
         with self.lock:
             self.remember(running=False)
         saving = threading.Thread(target=self.save_record, daemon=True)
@@ -314,8 +316,7 @@ class Keeper:
         saving.join(seconds)
 
     def tidy(self):
-        """Remove the checkpoints that are not needed. On a network volume, that takes minutes to
-        hours."""
+        """Remove the checkpoints that are not needed. On a network volume, that takes minutes to hours."""
         with self.lock:
             # The content of a folder before the folder.
             unneeded = sorted(self.unneeded, key=len, reverse=True)
@@ -339,8 +340,8 @@ class Keeper:
             with self.lock:
                 self.unneeded.pop(folder, None)
 
-    def stand_down(self):
+    def stand_down(self, *why):
         with self.lock:
             self.unneeded = {}
             self.recorded = self.changes  # what is not recorded is void
-            self.coordinator.stand_down()
+            self.coordinator.stand_down(*why)

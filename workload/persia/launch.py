@@ -1,10 +1,9 @@
 """Runs a replica of a PERSIA job: launch.py COMMAND [ARGUMENT...]
 
-The command runs once in each attempt of the job (see coordinator.py). If it exits with status
-0, the replica has finished its part; otherwise all replicas start again. When the job is complete
-or has failed, the replica stays idle, because a StatefulSet would restart it. A Kubernetes Job
-would not, so there nn-workers and dataloaders exit with status 0 in both cases, which the job's
-completion tells apart.
+The command runs once in each attempt of the job (see coordinator.py). If it exits with status 0, the replica has finished its
+part; otherwise all replicas start again. When the job is complete or has failed, the replica stays idle, because a StatefulSet
+would restart it. A Kubernetes Job would not, so there nn-workers and dataloaders exit with status 0 in both cases, which the
+job's completion tells apart.
 """
 
 import http.client
@@ -60,16 +59,16 @@ class Replica:
         self.reported = self.logged = None
 
     def run(self):
-        """Follow the coordinator's orders until the pod has to end and the command has ended.
-        Return the exit status."""
+        """Follow the coordinator's orders until the pod has to end and the command has ended. Return the exit status."""
         self.mark()
         while True:
             # The signal may come at any moment, also between two lines of this loop.
             stopped = self.stopped
             if stopped:
                 # The command gets all of the pod's time to end.
-                self.was_running = self.was_running or self.state == "running"
-                self.end_command(float("inf"))
+                if self.state == "running":
+                    self.was_running = True
+                    self.end_processes(float("inf"))
             self.watch()
             if stopped and not self.ending:
                 return self.leave()
@@ -100,11 +99,20 @@ class Replica:
     def watch(self):
         """Check whether the command runs, and change the state if not."""
         if self.ending:
+            if self.forsaken():
+                self.end_processes(self.settings.stop_seconds)
             self.watch_end()
-            return
-        if self.state != "running":
-            return
-        status = self.command.status()
+        elif self.state == "running":
+            self.watch_command()
+            self.files.begin()
+            if self.state == "failed" and self.command:
+                self.end_processes(self.settings.stop_seconds)
+        elif self.state == "finished" and self.forsaken():
+            self.ends()
+
+    def watch_command(self):
+        """Check the command, or the check of the GPUs before it."""
+        status = self.command.status() if self.command else None
         if self.gpus:
             self.watch_gpus()
         elif status == 0:
@@ -115,17 +123,15 @@ class Replica:
             # PERSIA's client gives up after some minutes, and its process runs on.
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
         elif self.forsaken():
-            self.become("failed", f"no answer from the coordinator for {self.silence:g} s")
+            self.become("failed", self.forsaken())
         elif self.files.lost and not self.done:
             self.become("failed", self.files.lost)
-        self.files.begin()
-        if self.state == "failed":
-            self.end_processes(self.settings.stop_seconds)
 
     def forsaken(self):
-        """Report whether the coordinator has not answered for so long that it may have
-        started the next attempt without this replica. A server of a complete job stays."""
-        return not self.done and time.monotonic() - self.answered > self.silence
+        """Return that the coordinator has not answered for so long that it may have
+        started the next attempt without this replica, or "". A server of a complete job stays."""
+        late = not self.done and time.monotonic() - self.answered > self.silence
+        return f"no answer from the coordinator for {self.silence:g} s" if late else ""
 
     def watch_end(self):
         """Check whether the command and all processes that it started have ended."""
@@ -134,7 +140,7 @@ class Replica:
                 self.say(self.hangs())
             return
         self.ending, self.gpus = False, None
-        if self.state == "running" and not self.stopped:
+        if self.state != "failed" and not self.stopped:
             self.become("waiting", "told to end")
 
     def hangs(self):
@@ -143,10 +149,10 @@ class Replica:
 
     def watch_gpus(self):
         """Start the command when the check of the GPUs has succeeded."""
-        if self.gpus.waiting():
+        if self.gpus.waiting() and not self.forsaken():
             return
         check, self.gpus = self.gpus, None
-        trouble = check.trouble()
+        trouble = self.forsaken() or check.trouble()
         if trouble:
             self.become("failed", trouble)
             return
@@ -228,8 +234,7 @@ class Replica:
         return order.get("superseded") or order["attempt"] < self.attempt
 
     def obstacle(self):
-        """Return why the next attempt has to wait, or "". Users may upload the script after the
-        pod has started."""
+        """Return why the next attempt has to wait, or "". Users may upload the script after the pod has started."""
         if self.state == "running" or self.ending or self.done:
             return ""
         if not checks.reachable(self.settings.nats):
@@ -237,8 +242,7 @@ class Replica:
         return self.files.missing() or ""
 
     def progress(self):
-        """Return a number that changes with each progress that the script reports, or None
-        before the first."""
+        """Return a number that changes with each progress that the script reports, or None before the first."""
         try:
             return os.stat(self.settings.progress_file).st_mtime_ns if self.settings.progress_file else None
         except OSError:
@@ -252,14 +256,16 @@ class Replica:
 
     def obey(self, order):
         self.done = order["order"] == coordinator.DONE
-        self.over = order["order"] in (coordinator.DONE, coordinator.FAILED)
+        # Until the end is recorded, it may have to start again.
+        self.over = order["order"] == coordinator.FAILED or self.done and order.get("recorded", True)
         if order["order"] == coordinator.START and not self.stopped:
             self.logged = None
             # Processes that the previous attempt left must not run beside this one.
             if not self.ends():
                 self.begin(order["attempt"], order["resume"])
-        elif order["order"] == coordinator.STOP:
-            self.end_command(self.settings.stop_seconds)
+        elif order["order"] == coordinator.STOP and self.state in ("running", "finished"):
+            # A command that has finished may have left processes.
+            self.end_processes(self.settings.stop_seconds)
         elif order["order"] == coordinator.DONE:
             # A substitute tells the next coordinator, which believes it by the attempt.
             self.attempt = max(self.attempt, order["attempt"])
@@ -267,8 +273,7 @@ class Replica:
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
         elif order["order"] == coordinator.FAILED:
             self.failed = order.get("reason", "")
-            self.end_command(self.settings.stop_seconds)
-            if self.ending:
+            if self.ends():
                 return
             idle = "" if self.settings.once else ": idle"
             self.say(f"the job has failed{idle}. `pulumi up` with a change of the job starts it again")
@@ -296,16 +301,11 @@ class Replica:
             self.end_processes(self.settings.stop_seconds)
         return self.ending
 
-    def end_command(self, seconds):
-        if self.state == "running":
-            self.end_processes(seconds)
-
     def end_processes(self, seconds):
         """Begin to end the command and all processes that it started. The replica reports
         meanwhile, because a process that waits for a device or a volume may never end."""
-        if not self.ending:
-            self.ending = True
-            self.command.end(seconds)
+        self.ending = True
+        self.command.end(seconds)
 
     def begin(self, attempt, resume):
         """Start the command, or the check of the GPUs before it."""
@@ -325,7 +325,7 @@ class Replica:
             return
         self.become("running", f"from {resume}" if resume else "")
         self.command = self.gpus.command
-        self.watch_gpus()
+        self.watch()
 
     def environment(self, resume):
         """Return the environment of the command in this attempt."""
@@ -346,8 +346,7 @@ class Replica:
         self.stopped = True
 
     def leave(self):
-        """Report that the pod ends, so that the coordinator does not wait for it, and return
-        the exit status."""
+        """Report that the pod ends, so that the coordinator does not wait for it, and return the exit status."""
         self.report(leaving=True)
         status = 0
         if self.was_running:

@@ -1,11 +1,9 @@
 """Connects a replica to the coordinator.
 
-A link keeps its connection, so a report needs no DNS lookup, and the addresses, so the job
-goes on while DNS does not answer.
+A link keeps its connection, so a report needs no DNS lookup, and the addresses, so the job goes on while DNS does not answer.
 
-The coordinator's name can have two addresses: Kubernetes replaces the pod of a lost node, and
-lists the old pod until the node is gone. The old coordinator may still run, so a link keeps a
-connection that works, and tries another address when it does not.
+The coordinator's name can have two addresses: Kubernetes replaces the pod of a lost node, and lists the old pod until the node
+is gone. The old coordinator may still run, so a link keeps a connection that works, and tries another address when it does not.
 """
 
 import http.client
@@ -17,8 +15,7 @@ import time
 
 RESOLVER = "/etc/resolv.conf"
 
-# How often a link looks up the name, in seconds: while the coordinator answers, to find its
-# successor, and while it does not.
+# How often a link looks up the name, in seconds: while the coordinator answers, to find its successor, and while it does not.
 LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 5
 
 # How long a replica waits for an answer, in seconds.
@@ -44,8 +41,7 @@ class Link:
         threading.Thread(target=self.look_up, daemon=True).start()
 
     def look_up(self):
-        """Look up the name again and again. While DNS does not answer, a lookup takes long, so
-        this has its own thread."""
+        """Look up the name again and again. While DNS does not answer, a lookup takes long, so this has its own thread."""
         while True:
             try:
                 found = socket.getaddrinfo(self.name, self.port, type=socket.SOCK_STREAM)
@@ -60,8 +56,7 @@ class Link:
             self.lost.clear()
 
     def ask(self, question):
-        """Send a question, and return the answer. Without one, raise an OSError, ValueError, or
-        HTTPException."""
+        """Send a question, and return the answer. Without one, raise an OSError, ValueError, or HTTPException."""
         body = json.dumps(question).encode()
         if self.connected not in self.addresses:
             self.close()

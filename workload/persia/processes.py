@@ -1,8 +1,7 @@
 """Runs and ends a replica's command, with all processes that it has started.
 
-The children of a process that ends go to process 1 of its container, or to an ancestor that has
-called adopt. A launcher is one of both, so everything that its command leaves is among its own
-descendants, in whatever session it runs.
+The children of a process that ends go to process 1 of its container, or to an ancestor that has called adopt. A launcher is one
+of both, so everything that its command leaves is among its own descendants, in whatever session it runs.
 """
 
 import os
@@ -17,7 +16,7 @@ class Command:
     def __init__(self, arguments, environment, stdout=None):
         self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
         self.terminated = False  # whether SIGTERM was sent
-        self.deadline = None  # until when processes may end by themselves
+        self.deadline = float("inf")  # until when processes may end by themselves
         self.killed = None  # when SIGKILL was first sent
 
     def status(self):
@@ -27,8 +26,9 @@ class Command:
         return 128 - status if status is not None and status < 0 else status
 
     def end(self, seconds):
-        """Begin to end all processes: ended kills the ones that still run after some seconds."""
-        self.deadline = time.monotonic() + seconds
+        """Begin to end all processes: ended kills the ones that still run after some seconds. Later calls
+        can only cut that time."""
+        self.deadline = min(self.deadline, time.monotonic() + seconds)
 
     def ended(self):
         """Send the signals that are due, and report whether all processes have ended. A launcher
@@ -94,8 +94,7 @@ def adopt():
 
 
 def reap(process=None):
-    """Remove all children that have ended from the process table. A process of Python's reports its
-    exit status afterwards."""
+    """Remove all children that have ended from the process table. A process of Python's reports its exit status afterwards."""
     try:
         while True:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)

@@ -11,9 +11,8 @@ PATHS = ("checkpoint", "resume", "proven")
 # The values that have numbers by some name.
 NUMBERS = ("doubts", "ledger", "causes", "trained")
 
-# The size of the file. It stays the same, so that the file can be overwritten where it is when the
-# volume has no room for another one: first its second half, and then the first one, which begins
-# with the mark meanwhile.
+# The size of the file. It stays the same, so that the file can be overwritten where it is when the volume has no room for
+# another one: first its second half, and then the first one, which begins with the mark meanwhile.
 SIZE, MARK = 32 * 1024, b"!"
 
 # How a bucket is mounted: by GKE's driver, and by gcsfuse itself.
@@ -32,18 +31,16 @@ class Foreign(Superseded):
 
 
 class Unreadable(OSError):
-    """The file exists, but it is not a record. A complete job must not train again because of
-    that."""
+    """The file exists, but it is not a record. A complete job must not train again because of that."""
 
 
 class Record:
-    """The values of the record. Each coordinator of the run claims the record with a higher
-    term, after which the previous one may not write it. The holder of the claim renews it: it counts
-    beat up. Whoever waits for the claim observes by its own clock that beat stands still; the clocks
-    of two machines may differ.
+    """The values of the record. Each coordinator of the run claims the record with a higher term, after which the previous one
+    may not write it. The holder of the claim renews it: it counts beat up. Whoever waits for the claim observes by its own
+    clock that beat stands still; the clocks of two machines may differ.
 
-    A pod cannot know when it was created. But a new pod claims the run when it starts, so the order
-    in which pods first claimed it is the order of their creation, and pods keeps that."""
+    A pod cannot know when it was created. But a new pod claims the run when it starts, so the order in which pods first claimed
+    it is the order of their creation, and pods keeps that."""
 
     def __init__(self, folder, holder, job=""):
         self.file = os.path.join(folder, "coordinator.json")
@@ -61,6 +58,9 @@ class Record:
             "ledger": {}, "causes": {}, "ends": [], "trained": {},
             # The claim, and whether an attempt runs that this pod coordinates.
             "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
+            # Whether nn-worker 0 of this pod saves before the pod ends, and whether replicas may run that no coordinator
+            # hears, so that the next attempt waits until they have ended.
+            "saves": False, "unheard": False,
         }
 
     def __getattr__(self, key):
@@ -71,12 +71,12 @@ class Record:
         self.claimed = kept
         self.values.update(kept)
         pods = self.values["pods"] + [pod] * (pod not in self.values["pods"])
-        self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, pods=pods[-PODS:])
+        self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, saves=False, pods=pods[-PODS:])
 
     def is_outranked(self, kept, pod):
-        """Report whether a pod that was created later than this one has claimed the run."""
+        """Report whether another pod keeps the run: one that was created later than this one, or that still saves."""
         pods, holder = kept.get("pods", []), kept.get("pod")
-        return pod in pods and holder in pods and pods.index(pod) < pods.index(holder)
+        return kept.get("saves", False) and holder != pod or pod in pods and holder in pods and pods.index(pod) < pods.index(holder)
 
     def read(self):
         """Return the record, or {} if the file does not exist."""
@@ -121,8 +121,7 @@ class Record:
         )
 
     def check(self):
-        """Report whether this coordinator wrote the file. Raise Superseded if a newer one has
-        claimed the run."""
+        """Report whether this coordinator wrote the file. Raise Superseded if a newer one has claimed the run."""
         kept = self.read()
         mine = (self.values["term"], self.values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
@@ -135,8 +134,7 @@ class Record:
         return found == mine
 
     def write(self, values):
-        """Replace the file, or overwrite it if there is no room for another one. A crash leaves the
-        old or the new record."""
+        """Replace the file, or overwrite it if there is no room for another one. A crash leaves the old or the new record."""
         folder = os.path.dirname(self.file)
         self.check()
         os.makedirs(folder, exist_ok=True)
@@ -174,9 +172,8 @@ class Record:
                 os.fsync(file.fileno())
 
     def exchange(self, text):
-        """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed,
-        and refuses that if another coordinator has written the file since it was opened. It would take
-        a rename."""
+        """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed, and refuses that if
+        another coordinator has written the file since it was opened. It would take a rename."""
         try:
             with open(self.file, "r+b") as file:
                 self.check()

@@ -39,8 +39,9 @@ def name(key):
 
 
 def busy(report):
-    """Report whether a replica still runs something."""
-    return not report.get("leaving") and (report["state"] == "running" or bool(report.get("ending")))
+    """Report whether a replica may still run something. A command that has finished may have left processes, which
+    end with the attempt, and a replica that was told to start may have done so."""
+    return not report.get("leaving") and (report["state"] in ("running", "finished") or bool(report.get("ending") or report.get("begins")))
 
 
 class Roster:
@@ -55,6 +56,7 @@ class Roster:
         # and the ones that have not finished the attempt.
         self.heard, self.working = collections.OrderedDict(), collections.OrderedDict()
         self.busy, self.blocked = set(), set()
+        self.saving = set()  # the ones whose command was told to end, and has not
         self.finished = {role: 0 for role in replicas}
         self.revisions = {role: collections.Counter() for role in replicas}
 
@@ -83,11 +85,18 @@ class Roster:
             self.busy.add(key)
         if report["blocked"]:
             self.blocked.add(key)
+        if report["state"] == "running" and report["ending"]:
+            self.saving.add(key)
         if not report.get("leaving"):
             self.heard[key] = None
             if not finished:
                 self.working[key] = None
         return before
+
+    def starts(self, key):
+        """Note that a replica is told to start, until its next report: it may start the command and be lost before that."""
+        self.reports[key]["begins"] = True
+        self.busy.add(key)
 
     def forget(self, key, report):
         """Remove a report from all counts."""
@@ -96,7 +105,7 @@ class Roster:
         revisions[report["revision"]] -= 1
         if not revisions[report["revision"]]:
             del revisions[report["revision"]]
-        for among in (self.busy, self.blocked):
+        for among in (self.busy, self.blocked, self.saving):
             among.discard(key)
         for ordered in (self.heard, self.working):
             ordered.pop(key, None)
@@ -121,9 +130,8 @@ class Roster:
         return first if first is not None and now - self.reports[first]["seen"] > self.lost_seconds else None
 
     def ready(self, now):
-        """Report whether an attempt can start: every replica reports, runs nothing, and has all
-        it needs, and no role is being replaced. Kubernetes replaces the pods of a changed job one
-        by one, and each would end the attempt."""
+        """Report whether an attempt can start: every replica reports, runs nothing, and has all it needs, and no role is being
+        replaced. Kubernetes replaces the pods of a changed job one by one, and each would end the attempt."""
         return (
             len(self.heard) == self.total and self.stale(self.heard, now) is None and not self.busy and not self.blocked
             and all(len(revisions) <= 1 for revisions in self.revisions.values())

@@ -26,8 +26,9 @@ class JobTest(unittest.TestCase):
         self.root = os.path.join(self.volume, "run")
         self.settings = types.SimpleNamespace(
             replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", pod="nn-worker", coordinator="", checkpoints=self.root,
-            older=False, saves_elsewhere=False, state_directory=os.path.join(self.volume, "state"), job="org/persia/dev/clicks", keep=2, attempts=5, beat_seconds=5, lost_seconds=60,
-            end_seconds=1e9, stuck_seconds=0, backoff_seconds=0, stop_seconds=20, look_seconds=60,
+            older=False, saves_elsewhere=False, state_directory=os.path.join(self.volume, "state"), job="org/persia/dev/clicks", keep=2,
+            attempts=5, beat_seconds=5, lost_seconds=60, end_seconds=1e9, stuck_seconds=0, backoff_seconds=0, stop_seconds=20,
+            look_seconds=60, once=False,
         )
         self.logged = []
         self.written = 0

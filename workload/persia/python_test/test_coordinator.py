@@ -166,7 +166,7 @@ class Records(JobTest):
                 self.job = self.coordinator(state_directory=self.folder())
                 for role, attempt in (first, second):
                     self.report(role, attempt, "waiting")
-                for self.now, phase in ((1, "stop"), (79, "stop"), (81, "start")):
+                for self.now, phase in ((1, "stop"), (99, "stop"), (101, "start")):
                     self.all_report(3, "waiting")
                     self.assertEqual(phase, self.job.phase)
                 self.assertEqual(4, self.job.attempt)

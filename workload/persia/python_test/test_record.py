@@ -70,7 +70,7 @@ class Claims(JobTest):
         self.job = self.first
         self.all_report(1, "waiting")
         self.assertIn("nn-worker 0 was replaced", self.job.status())
-        self.now += self.settings.lost_seconds + self.settings.stop_seconds
+        self.now += 2 * self.settings.lost_seconds
         self.start()
         self.assertEqual(2, self.job.attempt)
 

@@ -3,11 +3,13 @@
 import errno
 import json
 import os
+import signal
 import types
 from unittest import mock
 
 import checks
 import launch
+import processes
 from job import JobTest
 
 EVERY = ("nn-worker-0", "dataloader-0", "embedding-worker-0", "embedding-ps-0")
@@ -17,31 +19,43 @@ class Turn(Exception):
     """Ends the turn of a replica."""
 
 
-class Program:
+class Program(processes.Command):
     """Stands in for a command, which runs until the test or its replica ends it."""
 
     process = None
 
     def __init__(self, environment):
         self.environment = environment
+        self.process, self.terminated, self.deadline, self.killed = None, False, float("inf"), None
         self.ends_with = None  # its status
+        self.ends_at = None  # when it ends by itself
         self.on_signal = 143  # its status when the replica ends it, or None if it hangs
-        self.leaves = False  # whether a process that it has started runs on
+        self.saves = 0  # how many seconds it takes to end
+        self.leaves = False  # whether a process that it has started runs on until it is killed
         self.seconds = None  # how long it may take to end
 
     def status(self):
+        if self.ends_with is None and self.ends_at is not None and processes.time.monotonic() >= self.ends_at:
+            self.ends_with = self.on_signal
         return self.ends_with
 
     def running(self):
-        return {7} if self.ends_with is None or self.leaves else set()
+        return {7} if self.status() is None or self.leaves else set()
 
     def end(self, seconds):
         self.seconds = seconds
+        super().end(seconds)
 
     def ended(self):
-        if self.ends_with is None:
-            self.ends_with = self.on_signal
-        return not self.running()
+        return super().ended() or not self.running()
+
+    def kill(self, pids, number):
+        if self.on_signal is None:
+            return
+        if number == signal.SIGTERM:
+            self.ends_at = processes.time.monotonic() + self.saves
+        else:
+            self.ends_with, self.leaves = 137 if self.status() is None else self.ends_with, False
 
     def hangs(self, _seconds):
         return "process 7 (train.py) hangs" if self.on_signal is None else ""
@@ -75,6 +89,7 @@ class ReplicasTest(JobTest):
 
         clock = types.SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
         self.patch(launch, Link=Link, Command=self.command, log=self.said.append, time=clock)
+        self.patch(processes, time=clock)
         self.patch(launch.Replica, wait=mock.Mock(side_effect=Turn))
 
     def patch(self, where, **names):
@@ -119,6 +134,9 @@ class ReplicasTest(JobTest):
                 except Turn:
                     pass
                 self.job.keeper.keep()
+
+    def sleep(self, seconds):
+        self.now += seconds
 
     def until(self, words):
         for _ in range(100):
@@ -253,8 +271,7 @@ class Attempts(ReplicasTest):
         self.turn()
         self.end("nn-worker-0", 7)
         self.turn(40)
-        self.assertEqual("1", self.attempts("dataloader-0"))
-        self.assertEqual(20, self.started["dataloader-0"][0].seconds)
+        self.assertEqual(("1 2", 20), (self.attempts("dataloader-0"), self.started["dataloader-0"][0].seconds))
 
     def test_the_last_attempt_leaves_no_progress_and_no_files_to_the_next(self):
         self.begin(stuck_seconds=60)
@@ -333,6 +350,25 @@ class Needs(ReplicasTest):
         self.turn(3)
         self.assertEqual("running attempt 3", self.job.status()[:17], self.said)
         self.assertEqual({}, self.job.record.doubts, "a broken GPU costs no checkpoint")
+
+    def test_without_answers_the_check_of_the_gpus_ends_like_a_command(self):
+        """Otherwise, the replica would start the command beside the next attempt, and would not wait between its reports."""
+        asked = mock.Mock(command=Program({}), environment={})
+        asked.waiting.side_effect, asked.trouble.return_value = lambda: asked.command.status() is None, None
+        self.patch(checks, GPUs=lambda environment: asked)
+        for each in EVERY:
+            self.pod(each)
+        self.until("running attempt 1")
+        self.turn()
+        self.answer = mock.Mock(side_effect=OSError)
+        self.turn(10)
+        self.assertIn("attempt 1: failed: no answer from the coordinator for 40 s", self.said)
+        self.assertEqual((143, {}), (asked.command.status(), self.started))
+        replica = self.replicas["dataloader-0"]
+        self.patch(launch, time=types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
+        began, asked.command.process = self.now, None
+        WAIT(replica)
+        self.assertAlmostEqual(5, self.now - began, delta=0.5)
 
     def test_nats(self):
         connected, reachable = set(), []
@@ -443,15 +479,12 @@ class Answers(ReplicasTest):
             with self.subTest(name):
                 began = self.now
                 vars(replica).update(answered=self.now, silence=1000, ending=False, stopped=False)
-                vars(program).update(ends_with=None, on_signal=143)
+                vars(program).update(ends_with=None, ends_at=None, on_signal=143, terminated=False)
                 for what, value in change.items():
                     setattr(program if hasattr(program, what) else replica, what, value)
                 replica.reported = replica.news()
                 WAIT(replica)
                 self.assertAlmostEqual(seconds, self.now - began, delta=0.5)
-
-    def sleep(self, seconds):
-        self.now += seconds
 
 
 WAIT = launch.Replica.wait
