@@ -22,7 +22,7 @@ import (
 )
 
 // TestRecovery recovers a state with the real Pulumi CLI, whose engine was killed while it created two
-// buckets. One of them exists.
+// buckets, one of which exists, and replaced a third.
 func TestRecovery(t *testing.T) {
 	cli, err := filepath.Abs(filepath.Join("..", ".sandbox", "bin"))
 	require.NoError(t, err)
@@ -58,16 +58,20 @@ func TestRecovery(t *testing.T) {
 		return map[string]any{"type": "creating", "resource": map[string]any{
 			"urn": bucketURN + name, "custom": true, "type": "gcp:storage/bucket:Bucket", "inputs": inputs(name), "parent": stackURN, "provider": providerURN + "::google-id"}}
 	}
-	_, err = cloud.Create(t.Context(), plugin.CreateRequest{URN: bucketURN + "made", Properties: resource.NewPropertyMapFromMap(inputs("made"))})
-	require.NoError(t, err)
+	for _, name := range []string{"made", "replaced"} {
+		_, err = cloud.Create(t.Context(), plugin.CreateRequest{URN: resource.URN(bucketURN + name), Properties: resource.NewPropertyMapFromMap(inputs(name))})
+		require.NoError(t, err)
+	}
 	var saved map[string]any
 	require.NoError(t, readJSON(state.File(), &saved))
 	latest := saved["checkpoint"].(map[string]any)["latest"].(map[string]any)
 	latest["resources"] = []any{
 		map[string]any{"urn": stackURN, "type": "pulumi:pulumi:Stack"},
 		map[string]any{"urn": providerURN, "custom": true, "id": "google-id", "type": "pulumi:providers:gcp", "inputs": map[string]any{"version": gcpVersion}, "outputs": map[string]any{"version": gcpVersion}, "parent": stackURN},
+		map[string]any{"urn": bucketURN + "replaced", "custom": true, "id": "replaced", "type": "gcp:storage/bucket:Bucket", "inputs": inputs("replaced"), "outputs": inputs("replaced"),
+			"parent": stackURN, "provider": providerURN + "::google-id", "pendingReplacement": true},
 	}
-	latest["pending_operations"] = []any{creating("made"), creating("lost")}
+	latest["pending_operations"] = []any{creating("made"), creating("lost"), creating("replaced")}
 	text, err := json.Marshal(saved)
 	require.NoError(t, err)
 	write(t, state.File(), string(text))
@@ -79,6 +83,8 @@ func TestRecovery(t *testing.T) {
 		assert.Contains(t, exported.String(), bucketURN+"made")
 		assert.Contains(t, exported.String(), "gs://made", "what Google Cloud says of it")
 		assert.NotContains(t, exported.String(), bucketURN+"lost")
+		assert.Contains(t, exported.String(), "gs://replaced")
+		assert.NotContains(t, exported.String(), "pendingReplacement")
 		assert.NotContains(t, exported.String(), "pending_operations")
 	}
 }
