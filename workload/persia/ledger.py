@@ -30,7 +30,8 @@ class Ledger:
 
     def __init__(self, clock, wall):
         self.clock, self.wall = clock, wall
-        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open"), 0)
+        more = ("at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open")
+        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK) + more, 0)
         self.causes = collections.Counter()
         self.ends = []  # when the last attempts have ended, by which replica, and why
         self.trained = {}  # how many seconds of training a checkpoint has

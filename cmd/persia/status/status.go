@@ -110,7 +110,8 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		return Report{}, err
 	}
 	report.NATS = append(missing, report.NATS...)
-	deployments, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=persia"})
+	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=persia"}
+	deployments, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, ours)
 	if err != nil {
 		return Report{}, fmt.Errorf("read the controllers: %w", err)
 	}
@@ -123,22 +124,12 @@ func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Train
 	wanted := map[string]bool{}
 	for _, training := range trainings {
 		for _, pod := range training.pods {
-			for _, container := range pod.Spec.Containers {
-				for _, variable := range container.Env {
-					if name := natsURL.FindStringSubmatch(variable.Value); variable.Name == "PERSIA_NATS_URL" && name != nil {
-						wanted[name[1]] = true
-					}
-				}
+			for _, name := range natsURL.FindAllStringSubmatch(fmt.Sprint(pod.Spec.Containers), -1) {
+				wanted[name[1]] = true
 			}
 		}
 	}
-	if len(wanted) == 0 {
-		return nil, nil
-	}
 	there, err := records(ctx, kinds, natsClusters)
-	if err != nil {
-		return nil, err
-	}
 	for _, cluster := range there {
 		delete(wanted, cluster.Name)
 	}
@@ -146,11 +137,11 @@ func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Train
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		missing = append(missing, Wait{Cause: "deleted", Pod: name, Says: "the NatsCluster is not there", Next: "pulumi up --refresh"})
 	}
-	return missing, nil
+	return missing, err
 }
 
-// natsURL matches the URL of a NATS cluster of the stack.
-var natsURL = regexp.MustCompile(`^nats://([^.:/]+)\.` + natsNamespace + `\b`)
+// natsURL matches the URL of a NATS cluster of the stack in the environment of a container.
+var natsURL = regexp.MustCompile(`PERSIA_NATS_URL nats://([^.:/]+)\.` + natsNamespace + `\b`)
 
 // asksForNodes reports whether pods of a job wait for nodes that the job has requested.
 func asksForNodes(training Training) bool {

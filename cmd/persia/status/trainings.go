@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,20 +40,13 @@ const None = "no training job reports its completion: none is there, or all have
 // List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {
 	ofJobs := metav1.ListOptions{LabelSelector: config.JobLabel}
-	jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, ofJobs)
-	if err != nil {
+	jobs, noJobs := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, ofJobs)
+	sets, noSets := client.AppsV1().StatefulSets(metav1.NamespaceAll).List(ctx, ofJobs)
+	pods, noPods := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, ofJobs)
+	if err := cmp.Or(noJobs, noSets, noPods); err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
-	sets, err := client.AppsV1().StatefulSets(metav1.NamespaceAll).List(ctx, ofJobs)
-	if err != nil {
-		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
-	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, ofJobs)
-	if err != nil {
-		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
-	}
-	roles := slices.Clone(jobs.Items)
-	return Of(slices.DeleteFunc(jobs.Items, ofRole), pods.Items, ownersOf(sets.Items, slices.DeleteFunc(roles, isCompletion))), nil
+	return Of(jobs.Items, pods.Items, ownersOf(sets.Items, jobs.Items)), nil
 }
 
 const (
@@ -161,18 +155,16 @@ func isFirst(job string, pod corev1.Pod) bool {
 
 func isCompletion(job batchv1.Job) bool { return job.Labels["app.kubernetes.io/name"] == "completion" }
 
-func ofRole(job batchv1.Job) bool { return !isCompletion(job) }
-
-// Of returns the training jobs that completions end with, by name. During an update, a changed job has two
-// completions, the newer one of which counts. Owners make the pods of roles.
-func Of(completions []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
+// Of returns the training jobs that end with one of some Kubernetes Jobs, their completion, by name. During an
+// update, a changed job has two, the newer one of which counts. Owners make the pods of roles.
+func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	var all []Training
-	slices.SortStableFunc(completions, func(a, b batchv1.Job) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
-	for _, job := range completions {
+	slices.SortStableFunc(jobs, func(a, b batchv1.Job) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
+	for _, job := range jobs {
 		same := func(other Training) bool {
 			return other.Job == job.Labels[config.JobLabel] && other.Namespace == job.Namespace
 		}
-		if slices.ContainsFunc(all, same) {
+		if !isCompletion(job) || slices.ContainsFunc(all, same) {
 			continue
 		}
 		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace, Predicted: job.Annotations[config.PredictedAnnotation]}

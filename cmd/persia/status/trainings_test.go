@@ -40,7 +40,7 @@ func TestOf(t *testing.T) {
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "5 attempts"}
 	job := func(name string, end ...batchv1.JobCondition) batchv1.Job {
 		return batchv1.Job{
-			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name}},
+			ObjectMeta: metav1.ObjectMeta{UID: types.UID(name), Labels: map[string]string{"persia_job": name, "app.kubernetes.io/name": "completion"}},
 			Status:     batchv1.JobStatus{Conditions: end},
 		}
 	}

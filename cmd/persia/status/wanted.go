@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -19,20 +18,16 @@ type owner struct {
 	wanted, there int32
 }
 
+// ownersOf returns what makes the pods of roles.
 func ownersOf(sets []appsv1.StatefulSet, jobs []batchv1.Job) []owner {
 	var owners []owner
 	for _, set := range sets {
 		owners = append(owners, owner{set.ObjectMeta, "StatefulSet", value(set.Spec.Replicas), set.Status.Replicas})
 	}
 	for _, job := range jobs {
-		wanted := max(0, value(job.Spec.Parallelism)-job.Status.Succeeded)
-		ended := slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-			return c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
-		})
-		if ended || job.Spec.Suspend != nil && *job.Spec.Suspend {
-			wanted = 0
+		if !isCompletion(job) && (job.Spec.Suspend == nil || !*job.Spec.Suspend) {
+			owners = append(owners, owner{job.ObjectMeta, "Job", value(job.Spec.Parallelism) - job.Status.Succeeded, job.Status.Active})
 		}
-		owners = append(owners, owner{job.ObjectMeta, "Job", wanted, job.Status.Active})
 	}
 	return owners
 }
@@ -69,7 +64,8 @@ func idle(deployments []appsv1.Deployment) []Wait {
 		// No stack wants none: a person has scaled it down.
 		if wanted := max(1, value(d.Spec.Replicas)); d.Status.ReadyReplicas < wanted {
 			waits = append(waits, Wait{
-				Cause: "controller", Pod: d.Name, Says: fmt.Sprintf("%d of %d pods are ready, and what it works for waits", d.Status.ReadyReplicas, wanted),
+				Cause: "controller", Pod: d.Name,
+				Says: fmt.Sprintf("%d of %d pods are ready, and what it works for waits", d.Status.ReadyReplicas, wanted),
 				Next: fmt.Sprintf("kubectl -n %s describe deployment %s", d.Namespace, d.Name),
 			})
 		}
