@@ -33,15 +33,21 @@ func (t Training) Measure(record, job string) (Training, error) {
 	if err := json.Unmarshal([]byte(record), &measured); err != nil {
 		return Training{}, fmt.Errorf("record of the job %s: %w", job, err)
 	}
-	ledger, failures := measured.Ledger, 0.0
+	ledger, failures, least := measured.Ledger, 0.0, 0.0
 	for _, count := range measured.Causes {
-		failures += count
+		failures, least = failures+count, min(least, count)
+	}
+	for _, name := range []string{"training", "risk", "starting", "startup", "training again", "saving", "waiting", "away", "checkpoints"} {
+		least = min(least, ledger[name])
 	}
 	useful := ledger["training"] + ledger["risk"]
 	work := useful + ledger["starting"] + ledger["startup"] + ledger["training again"] + ledger["saving"]
 	all := work + ledger["waiting"] - ledger["away"]
 	if measured.Job != "" && measured.Job != job || work == 0 {
 		return Training{}, fmt.Errorf("record of the job %s: the job %q has measured %.0f s", job, measured.Job, work)
+	}
+	if least < 0 || all <= 0 || useful > all || math.IsInf(all, 0) {
+		return Training{}, fmt.Errorf("record of the job %s: times that cannot be: %.0f of %.0f s, and %.0f", job, useful, all, least)
 	}
 	useful /= all
 	t = Training{Job: fmt.Sprintf("%s, measured in %.1f h", t.Job, all/3600), HourlyCost: t.HourlyCost, Measured: &useful}

@@ -87,7 +87,11 @@ func TestMeasure(t *testing.T) {
 		assert.Equal(t, "train, "+c.want, strings.Join(strings.Fields(lines[len(lines)-2]), " "), name)
 	}
 	for name, record := range map[string]string{
-		"half": "{\"ledger\": {\"tra", "another job's": `{"job": "a/b/d/train", "ledger": {"training": 7200}}`, "new": `{"ledger": {}}`, "old": `{"attempt": 3}`, "empty": "null",
+		"half": "{\"ledger\": {\"tra", "another job's": `{"job": "a/b/d/train", "ledger": {"training": 7200}}`, "new": `{"ledger": {}}`,
+		"negative": `{"ledger": {"training": -5, "saving": 100}}`, "more than all": `{"ledger": {"training": 7200, "waiting": 10, "away": 3600}}`,
+		"without time": `{"ledger": {"starting": 100, "away": 100}}`, "infinite": `{"ledger": {"training": 1e308, "risk": 1e308}}`,
+		"no number": `{"ledger": {"training": NaN}}`, "negative failures": `{"ledger": {"training": 7200}, "causes": {"lost replica": -1}}`,
+		"old": `{"attempt": 3}`, "empty": "null",
 	} {
 		_, err := guess.Measure(record, "a/b/c/train")
 		assert.ErrorContains(t, err, "record of the job a/b/c/train: ", name)

@@ -196,10 +196,12 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 			pool, _ := s.Pool(role.NodePool)
 			room := s.nodeRoom(pool).EphemeralBytes
 			for k, volume := range j.Volumes {
-				directory := volume.EmptyDir
-				if directory != nil && directory.Medium == "" && role.mountsVolume(volume.Name) && directory.SizeLimit != nil && directory.SizeLimit.Value() > room {
-					p.Warn(j.at.Child("volumes").Index(k).Child("emptyDir", "sizeLimit"), "is more than the %dGi that a node of the pool %s has for pods: "+
-						"Kubernetes places the pods all the same, and evicts them when the disk is full; write disk.sizeGb or localSsdCount for the pool", room/capacity.GiB, role.NodePool)
+				scratch := volume.EmptyDir
+				onDisk := scratch != nil && scratch.Medium == "" && scratch.SizeLimit != nil && role.mountsVolume(volume.Name)
+				if onDisk && scratch.SizeLimit.Value() > room {
+					p.Warn(j.at.Child("volumes").Index(k).Child("emptyDir", "sizeLimit"), "is more than the %dGi that a node of the pool %s "+
+						"has for pods: Kubernetes places the pods all the same, and evicts them when the disk is full; "+
+						"write disk.sizeGb or localSsdCount for the pool", room/capacity.GiB, role.NodePool)
 				}
 			}
 		}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"net/netip"
 	"path"
 	"regexp"
@@ -50,13 +49,15 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 		}
 		return all
 	}
-	workers, servers, readers := mounted(&j.NNWorker.Role, false), mounted(&j.EmbeddingParameterServer, false), mounted(&j.EmbeddingWorker, true)
-	roles := fmt.Sprintf("%s and %s can write and %s can read", KindNNWorker.Field, KindEmbeddingParameterServer.Field, KindEmbeddingWorker.Field)
+	workers, servers := mounted(&j.NNWorker.Role, false), mounted(&j.EmbeddingParameterServer, false)
+	readers := mounted(&j.EmbeddingWorker, true)
+	const roles = "nnWorker and embeddingParameterServer can write and embeddingWorker can read"
 	shared := func(is func(directory) bool) bool {
 		return slices.ContainsFunc(workers, is) && slices.ContainsFunc(servers, is) && slices.ContainsFunc(readers, is)
 	}
 	if !slices.ContainsFunc(workers, func(d directory) bool { return shared(func(other directory) bool { return other == d }) }) {
-		c.Warn(j.at.Child("mounts"), "there is no volume that %s at one path, so the job keeps no checkpoint and begins anew when it loses a replica; add a mount without readOnly to the job", roles)
+		c.Warn(j.at.Child("mounts"), "there is no volume that %s at one path, so the job keeps no checkpoint "+
+			"and begins anew when it loses a replica; add a mount without readOnly to the job", roles)
 	}
 	for _, env := range j.envs() {
 		for i, e := range env.list {
@@ -67,7 +68,8 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 				return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
 			}
 			if !shared(below) {
-				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that %s, so checkpoints are lost with the containers, or cannot be loaded; write a path below a mountPath", e.Value, roles)
+				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that %s, so checkpoints are lost with the containers, "+
+					"or cannot be loaded; write a path below a mountPath", e.Value, roles)
 			}
 		}
 	}

@@ -109,7 +109,8 @@ func (d *deployment) check() (err error) {
 	if len(d.before.Outputs) == 0 { // no update has succeeded
 		warnings = slices.Concat(warnings, d.cfg.FirstWarnings())
 	}
-	warnings = append(warnings, gke.ReplaceWarning(d.replaced, d.cfg.Cluster), gke.AccessWarning(d.cfg.Project, d.cfg.Cluster, d.before.Resources))
+	warnings = append(warnings, gke.ReplaceWarning(d.replaced, d.cfg.Cluster),
+		gke.AccessWarning(d.cfg.Project, d.cfg.Cluster, d.before.Resources))
 	return cmp.Or(d.warn(warnings...), refused)
 }
 

@@ -1,9 +1,11 @@
 package stack
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
@@ -55,24 +57,49 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 	}
 }
 
+// patience is how long the program waits for records. Where Cloud Storage answers 503, Google's provider tries again
+// for two minutes, and Pulumi ends only after that.
+const patience = 10 * time.Second
+
 // measure adds to the plan what jobs have measured, if their records are in buckets. A record that does
-// not exist yet, or that the program may not read, adds nothing.
+// not exist yet, that the program may not read, or that does not come in time, adds nothing.
 func (d *deployment) measure() error {
-	var trainings []capacity.Training
-	for _, training := range d.plan.Trainings {
-		trainings = append(trainings, training)
+	late, cancel := context.WithTimeout(d.ctx.Context(), patience)
+	defer cancel()
+	measured := make([]chan capacity.Training, len(d.plan.Trainings))
+	for i, training := range d.plan.Trainings {
+		measured[i] = make(chan capacity.Training, 1)
 		bucket, object := d.ran.Record(training.Job)
 		if bucket == "" || d.google == nil {
+			close(measured[i])
 			continue
 		}
-		record, err := storage.Content(d.ctx, bucket, object, d.google)
-		if err == nil {
-			training, err = training.Measure(record, before.Of(d.ctx).String()+"/"+training.Job)
-		}
-		if err == nil {
-			trainings = append(trainings, training)
-		} else if err = d.ctx.Log.Debug(err.Error(), nil); err != nil {
-			return err
+		go func() {
+			defer close(measured[i])
+			record, err := storage.Content(d.ctx, bucket, object, d.google)
+			if err == nil {
+				training, err = training.Measure(record, before.Of(d.ctx).String()+"/"+training.Job)
+			}
+			if err == nil {
+				measured[i] <- training
+			} else {
+				_ = d.ctx.Log.Debug(err.Error(), nil)
+			}
+		}()
+	}
+	var trainings []capacity.Training
+	for i, training := range d.plan.Trainings {
+		trainings = append(trainings, training)
+		select {
+		case training, read := <-measured[i]:
+			if read {
+				trainings = append(trainings, training)
+			}
+		case <-late.Done():
+			if err := d.warn(fmt.Sprintf("the plan lacks what the job %s has measured: Cloud Storage has not answered for %s. "+
+				"Pulumi may wait for it at the end, for up to two minutes", training.Job, patience)); err != nil {
+				return err
+			}
 		}
 	}
 	d.plan.Trainings = trainings

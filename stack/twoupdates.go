@@ -41,8 +41,8 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 			together.Pods = slices.Concat(pool.Pods, leaves)
 			if starts[pool.Name] && len(leaves) > 0 && together.Needed() > pool.Nodes {
 				gone := slices.DeleteFunc(slices.Clone(of), func(name string) bool { return !strings.HasPrefix(name, "the job ") })
-				problems = append(problems, fmt.Errorf("%[1]s: the job %[2]s does not fit on the pool %[3]s beside %[4]s, which Pulumi deletes only when the pods of %[2]s are ready; "+
-					"make two updates: first remove only %[5]s from the stack file, and run `pulumi up`; then make the other changes, and run it again",
+				problems = append(problems, fmt.Errorf("%[1]s: the job %[2]s does not fit on the pool %[3]s beside %[4]s, "+
+					"which Pulumi deletes only when the pods of %[2]s are ready; make two updates: first remove only %[5]s from the stack file, and run `pulumi up`; then make the other changes, and run it again",
 					job.At(), job.Name, pool.Name, strings.Join(of, ", "), cmp.Or(strings.Join(gone, ", "), "the job "+job.Name)))
 				break
 			}

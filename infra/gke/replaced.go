@@ -139,8 +139,8 @@ func CheckRanges(project string, cluster config.Cluster, resources map[resource.
 		wanted := map[string]string{podRange: cluster.Network.Pods, serviceRange: cluster.Network.Services}[name]
 		if wanted != is && wanted != "" {
 			problems = append(problems, field.Invalid(field.NewPath("persia:cluster", "network", name), wanted,
-				fmt.Sprintf("is %[1]s in the cluster, which keeps that range; write %[1]s, and use fewer nodes or a lower maxPodsPerNode if it is too small. "+
-					"To have another range, also change persia:cluster.name, which replaces the cluster with everything in it", is)))
+				fmt.Sprintf("is %[1]s in the cluster, which keeps that range; write %[1]s, and use fewer nodes "+
+					"or a lower maxPodsPerNode if it is too small. To have another range, also change persia:cluster.name, which replaces the cluster with everything in it", is)))
 		}
 	}
 	return errors.Join(problems...)

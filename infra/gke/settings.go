@@ -69,8 +69,9 @@ func AccessWarning(project string, cluster config.Cluster, resources map[resourc
 		return ""
 	}
 	open = slices.DeleteFunc(open, func(cidr string) bool { return slices.Contains(closed, cidr) })
-	return fmt.Sprintf("persia:cluster.authorizedNetworks: this update closes the control plane to %s: only %s can connect to it then, Pulumi included. "+
-		"If Pulumi runs elsewhere, everything after the cluster times out; keep the address that it connects from", input.And(closed), input.And(open))
+	return fmt.Sprintf("persia:cluster.authorizedNetworks: this update closes the control plane to %s: only %s can connect to it then, "+
+		"Pulumi included. If Pulumi runs elsewhere, everything after the cluster times out; keep the address that it connects from",
+		input.And(closed), input.And(open))
 }
 
 // maintenancePolicy says when GKE upgrades. Exclusions let patches of the control

@@ -118,8 +118,8 @@ func checkSize(path *field.Path, volume *config.Volume, there present) field.Err
 	case volume.Creates() && wanted < is:
 		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", volume.Source(), is, is))}
 	case volume.Creates() && there.mostGiB > 0 && wanted > there.mostGiB:
-		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and grows to %dGi at most; write that or less. "+
-			"For more, add a volume with another instance or a bucket, copy the data while no job runs, and mount that one", volume.Source(), is, there.mostGiB))}
+		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and grows to %dGi at most; write that or less. For more, "+
+			"add a volume with another instance or a bucket, copy the data while no job runs, and mount that one", volume.Source(), is, there.mostGiB))}
 	case !volume.Creates() && wanted > is:
 		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))}
 	}

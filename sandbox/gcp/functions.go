@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/helper/schema"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -64,19 +65,21 @@ func (p *Provider) getBuckets(args resource.PropertyMap) (resource.PropertyMap, 
 	return resource.NewPropertyMapFromMap(map[string]any{"buckets": found}), err
 }
 
-// getObject reads an object from the server of the buckets. Without a server, no bucket has objects.
+// getObject reads an object from the server of the buckets. Without a server, no bucket has objects. Like the official
+// provider, it tries for two minutes where the server has an error.
 func (p *Provider) getObject(bucket, name string) (resource.PropertyMap, error) {
 	status, content := http.StatusNotFound, []byte(nil)
-	if p.Buckets != "" {
+	for begin := time.Now(); p.Buckets != ""; time.Sleep(time.Second) {
 		resp, err := http.Get("http://" + p.Buckets + "/" + bucket + "/" + name)
 		if err != nil {
 			return nil, err
 		}
-		defer resp.Body.Close()
-		if status = resp.StatusCode; status == http.StatusOK {
-			if content, err = io.ReadAll(resp.Body); err != nil {
-				return nil, err
-			}
+		content, err = io.ReadAll(resp.Body)
+		if err := errors.Join(err, resp.Body.Close()); err != nil {
+			return nil, err
+		}
+		if status = resp.StatusCode; status < http.StatusInternalServerError || time.Since(begin) > 2*time.Minute {
+			break
 		}
 	}
 	if status != http.StatusOK {

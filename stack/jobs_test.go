@@ -1,0 +1,68 @@
+package stack
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+
+	"persia/capacity"
+	"persia/config"
+	"persia/stack/effects"
+)
+
+// storageDown is Google's provider while Cloud Storage answers 503. It keeps the program's warnings.
+type storageDown struct {
+	pulumi.Log
+	warned []string
+}
+
+func (*storageDown) NewResource(args pulumi.MockResourceArgs) (string, resource.PropertyMap, error) {
+	return args.Name, args.Inputs, nil
+}
+
+func (*storageDown) Call(pulumi.MockCallArgs) (resource.PropertyMap, error) {
+	time.Sleep(2 * time.Minute)
+	return nil, errors.New("googleapi: got HTTP response code 503")
+}
+
+func (s *storageDown) Warn(text string, _ *pulumi.LogArgs) error {
+	s.warned = append(s.warned, text)
+	return nil
+}
+
+// TestMeasureGivesUp: the rows of measured jobs are optional, so the program waits seconds for all of them.
+func TestMeasureGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		down := &storageDown{}
+		ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{Project: "persia", Stack: "dev", Mocks: down})
+		require.NoError(t, err)
+		require.NoError(t, pulumi.RunWithContext(ctx, func(ctx *pulumi.Context) error {
+			down.Log, ctx.Log = ctx.Log, down
+			google, err := newGoogle(ctx, "my-project")
+			require.NoError(t, err)
+			d := &deployment{ctx: ctx, google: google, ran: effects.New()}
+			d.ran.Volumes["c"] = effects.Volume{Claim: "c", Storage: "gs://checkpoints"}
+			for _, name := range []string{"first", "second"} {
+				d.plan.Trainings = append(d.plan.Trainings, capacity.Training{Job: name})
+				d.ran.Jobs[name] = effects.Job{Roles: map[string]effects.Role{config.KindNNWorker.Name: {Replicas: 1, Pod: corev1.PodSpec{
+					Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "PERSIA_STATE_DIR", Value: "/c/.persia"}}, VolumeMounts: []corev1.VolumeMount{{Name: "c", MountPath: "/c"}}}},
+					Volumes:    []corev1.Volume{{Name: "c", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}},
+				}}}}
+			}
+			begin := time.Now()
+			require.NoError(t, d.measure())
+			assert.Equal(t, patience, time.Since(begin))
+			assert.Len(t, d.plan.Trainings, 2)
+			require.Len(t, down.warned, 2)
+			assert.Contains(t, down.warned[0], "the plan lacks what the job first has measured: Cloud Storage has not answered for 10s")
+			return nil
+		}))
+	})
+}
