@@ -80,11 +80,7 @@ func (d *deployment) read(files fs.FS) (err error) {
 	}
 	d.ran = effects.Read(d.before.Resources)
 	d.replaced = gke.Replaced(d.cfg.Project, d.cfg.Cluster, d.before.Resources)
-	var leaving []config.Pool
-	if d.cfg.Cluster.Existing == nil && d.replaced == nil { // with a cluster, all of its pools go first
-		leaving = d.ran.Leaving(d.cfg.Pools())
-	}
-	d.plan = d.cfg.Plan(leaving...)
+	d.plan = d.cfg.Plan(d.ran.Leaving(d.cfg.Pools())...)
 	if cost, ok := d.before.Outputs[hourlyCost].(float64); ok {
 		d.plan.LastHourlyCost = &cost
 	}

@@ -107,9 +107,8 @@ func (s Stack) AddPool(path *field.Path, spec NodePool) {
 // settings that decide about quotas and reservations.
 func (s Stack) Leaving(pools []config.Pool) []config.Pool {
 	var leaving []config.Pool
-	grows := slices.ContainsFunc(pools, func(p config.Pool) bool { return s.Grows(p) })
 	for _, name := range slices.Sorted(maps.Keys(s.Pools)) {
-		if stays := slices.ContainsFunc(pools, func(p config.Pool) bool { return p.Name == name }); stays || !grows {
+		if !slices.ContainsFunc(pools, s.Grows) || slices.ContainsFunc(pools, func(p config.Pool) bool { return p.Name == name }) {
 			continue
 		}
 		was := s.Pools[name].settings

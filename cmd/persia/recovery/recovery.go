@@ -172,33 +172,33 @@ type process struct {
 	program, folder string
 }
 
+// parentOf finds the parent in /proc/ID/status.
+var parentOf = regexp.MustCompile(`\nPPid:\s*(\d+)`)
+
 // processes returns processes by their IDs: all, or this user's where there is no /proc, as on macOS. They are all in
 // this folder then, for all that ps says.
 func processes(ctx context.Context) (map[int]process, error) {
-	all, stats := map[int]process{}, regexp.MustCompile(`(?s)^(\d+) \(.*\) \S (\d+) `)
-	add := func(id, parent, program, folder string) {
-		number, _ := strconv.Atoi(id)
-		of, _ := strconv.Atoi(parent)
-		all[number] = process{of, path.Base(program), folder}
-	}
-	files, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, file := range files {
-		text, _ := os.ReadFile(file)
-		arguments, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
-		folder, _ := os.Readlink(filepath.Join(filepath.Dir(file), "cwd"))
-		program, _, _ := strings.Cut(string(arguments), "\x00")
-		if stat := stats.FindStringSubmatch(string(text)); stat != nil { // it has not ended meanwhile
-			add(stat[1], stat[2], program, folder)
+	all := map[int]process{}
+	folders, _ := filepath.Glob("/proc/[0-9]*")
+	for _, of := range folders {
+		status, _ := os.ReadFile(of + "/status")
+		command, _ := os.ReadFile(of + "/cmdline")
+		folder, _ := os.Readlink(of + "/cwd")
+		if parent := parentOf.FindSubmatch(status); parent != nil { // it has not ended meanwhile
+			program, _, _ := strings.Cut(string(command), "\x00")
+			all[number(path.Base(of))] = process{number(string(parent[1])), path.Base(program), folder}
 		}
 	}
-	if len(files) > 0 {
+	if len(folders) > 0 {
 		return all, nil
 	}
 	text, err := exec.CommandContext(ctx, "ps", "-xo", "pid=,ppid=,args=").Output()
 	for line := range strings.Lines(string(text)) {
 		if words := strings.Fields(line); len(words) > 2 {
-			add(words[0], words[1], words[2], ".")
+			all[number(words[0])] = process{number(words[1]), path.Base(words[2]), "."}
 		}
 	}
 	return all, err
 }
+
+func number(text string) int { n, _ := strconv.Atoi(text); return n }
