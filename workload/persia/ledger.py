@@ -37,8 +37,8 @@ class Ledger:
         self.trained = {}  # how many seconds of training a checkpoint has
         self.written = 0  # how many checkpoints this attempt has
         self.activity, self.last = WAITING, clock()
-        # When the last coordinator ended, how long the job had no pods then, and since when it has some.
-        self.left, self.gap, self.since = 0, 0, float("inf")
+        # When the last coordinator ended, how long the job had no pods then, and since when it has some: not yet.
+        self.left, self.gap, self.since = 0, 0, 10 ** 12
 
     def record(self):
         """Return what the next coordinator needs."""
