@@ -5,7 +5,6 @@ import (
 
 	"persia/config"
 	"persia/infra/admission"
-	"persia/infra/before"
 	"persia/workload/nats"
 	"persia/workload/pedl"
 	"persia/workload/persia"
@@ -27,7 +26,7 @@ func (d *deployment) newPolicies() []pulumi.CustomResource {
 	}
 	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(d.in, "persia", admission.Args{
-		Stack:           before.Of(d.ctx).String(),
+		Stack:           d.before.ID.String(),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
 		ImageNamespaces: jobs,
 		Images:          imagesOf(cfg),

@@ -47,11 +47,11 @@ func needsAdopter(cfg *config.Stack) bool {
 
 // checkExisting refuses an existing cluster that cannot hold the stack. It only warns about a
 // cluster that does not answer: the provider then reports why.
-func checkExisting(ctx *pulumi.Context, cfg *config.Stack) error {
+func checkExisting(ctx *pulumi.Context, cfg *config.Stack, state before.State) error {
 	if cfg.Cluster.Existing == nil {
 		return nil
 	}
-	err := before.CheckCluster(ctx.Context(), cfg.Cluster, before.Of(ctx).String())
+	err := before.CheckCluster(ctx.Context(), cfg.Cluster, state)
 	if err == nil && cfg.HasQueues() && cfg.Queue.Existing {
 		err = before.CheckQueues(ctx.Context(), cfg.Cluster)
 	}

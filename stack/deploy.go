@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -75,7 +76,7 @@ func (d *deployment) read(files fs.FS) (err error) {
 	if err = config.CheckSecrets(d.ctx, files); err != nil {
 		return err
 	}
-	if d.before, err = before.Read(d.ctx); err != nil {
+	if d.before, err = before.Read(d.ctx, path.Join(d.cfg.Project, d.cfg.Cluster.Region, d.cfg.Cluster.Name)); err != nil {
 		return err
 	}
 	d.ran = effects.Read(d.before.Resources)
@@ -112,7 +113,7 @@ func (d *deployment) check() (err error) {
 
 // refuse refuses what an update could not finish.
 func (d *deployment) refuse() error {
-	if err := checkExisting(d.ctx, d.cfg); err != nil {
+	if err := checkExisting(d.ctx, d.cfg, d.before); err != nil {
 		return err
 	}
 	if err := gke.CheckRanges(d.cfg.Project, d.cfg.Cluster, d.before.Resources); err != nil {
@@ -221,7 +222,7 @@ func (d *deployment) export() {
 		"clusterName":       d.cluster.Name,
 		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
 		"checkpointVolumes": volumes,
-		"serviceAccounts":   serviceAccounts(d.ctx, d.cfg),
+		"serviceAccounts":   serviceAccounts(d.before.ID, d.cfg),
 	}
 	if d.cluster.Access != nil {
 		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint

@@ -47,7 +47,7 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 			continue
 		}
 		args := jobArgs(d.cfg, job, broker.Broker, slices.Concat(needs, d.grantBuckets(&job)))
-		args.Stack, args.ServiceAccount = before.Of(d.ctx).String(), before.Of(d.ctx).ServiceAccount(job.Name)
+		args.Stack, args.ServiceAccount = d.before.ID.String(), d.before.ID.ServiceAccount(job.Name)
 		for _, training := range d.plan.Trainings {
 			if training.Job == job.Name && training.Known() {
 				args.Predicted = fmt.Sprintf("%.0f%%", training.Useful()*100)
@@ -78,7 +78,7 @@ func (d *deployment) measure() error {
 			defer close(measured[i])
 			record, err := storage.Content(d.ctx, bucket, object, d.google)
 			if err == nil {
-				training, err = training.Measure(record, before.Of(d.ctx).String()+"/"+training.Job)
+				training, err = training.Measure(record, d.before.ID.String()+"/"+training.Job)
 			}
 			if err == nil {
 				measured[i] <- training
@@ -154,17 +154,17 @@ func (d *deployment) grantBuckets(job *config.Job) []pulumi.CustomResource {
 		Project:        d.cfg.Project,
 		Buckets:        mounted,
 		Namespace:      persia.NamespaceName,
-		ServiceAccount: before.Of(d.ctx).ServiceAccount(job.Name),
+		ServiceAccount: d.before.ID.ServiceAccount(job.Name),
 		Needs:          kube.Needs(d.cluster.ControlPlane),
 	})
 }
 
 // serviceAccounts returns the Kubernetes service account of each job.
-func serviceAccounts(ctx *pulumi.Context, cfg *config.Stack) pulumi.StringMap {
+func serviceAccounts(id before.ID, cfg *config.Stack) pulumi.StringMap {
 	accounts := pulumi.StringMap{}
 	for _, job := range cfg.Jobs {
 		if job.Engine != config.EngineOperator {
-			accounts[job.Name] = pulumi.String(before.Of(ctx).ServiceAccount(job.Name))
+			accounts[job.Name] = pulumi.String(id.ServiceAccount(job.Name))
 		}
 	}
 	return accounts

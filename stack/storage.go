@@ -24,6 +24,8 @@ type storedData struct {
 	// network reports that the network that outlives the stack exists.
 	network bool
 	keys    *iam.Keys
+	// owner is the label of what the stack creates.
+	owner string
 	// google is the provider of Google Cloud. It is nil on an existing cluster.
 	google pulumi.ProviderResource
 }
@@ -32,14 +34,15 @@ type storedData struct {
 // refuses to delete data.
 func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, google pulumi.ProviderResource) (*storedData, error) {
 	volumes := cfg.StoredVolumes()
-	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name), Provider: google}
+	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name),
+		Owner: state.ID.Label(), Provider: google}
 	found, err := storage.Find(ctx, cloud, volumes)
 	if err != nil {
 		return nil, err
 	}
-	pairs := storage.Pairs(state.Resources)
+	pairs, previous := storage.Pairs(state.Resources), storage.Previous(state.Resources)
 	written := slices.DeleteFunc(slices.Clone(volumes), func(v config.StoredVolume) bool { return !cfg.JobsWrite(v.Name) })
-	for _, warning := range storage.Shared(pairs, written) {
+	for _, warning := range slices.Concat(storage.Shared(pairs, written), storage.Imported(cloud, previous, found, volumes)) {
 		if err := ctx.Log.Warn(warning, nil); err != nil {
 			return nil, err
 		}
@@ -47,10 +50,10 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, goo
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
 		return nil, err
 	}
-	if err := storage.Deleted(ctx, cloud, storage.Previous(state.Resources), volumes); err != nil {
+	if err := storage.Deleted(ctx, cloud, previous, volumes); err != nil {
 		return nil, err
 	}
-	data := &storedData{found: found, pairs: pairs, keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google)), google: google}
+	data := &storedData{found: found, pairs: pairs, owner: cloud.Owner, keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google)), google: google}
 	data.network, err = data.hasNetwork(ctx, cfg)
 	return data, err
 }
@@ -96,6 +99,7 @@ func (d *storedData) volumeArgs(cfg *config.Stack, v config.Volume) storage.Args
 		Found:    d.found[v.Name],
 		Pair:     d.pairs[v.Name],
 		Existing: cfg.Cluster.Existing != nil,
+		Owner:    d.owner,
 		Project:  cfg.Project,
 		Network:  gke.NetworkID(cfg.Project, cfg.Cluster.Name),
 		Keys:     d.keys,

@@ -28,7 +28,7 @@ var ErrUnknown = errors.New("not known whether it can hold the stack")
 // CheckCluster asks a cluster for the stack that it holds. A cluster holds
 // one: the namespaces, priority classes and admission policies of a second would have
 // the names of the first one's.
-func CheckCluster(ctx context.Context, cluster config.Cluster, stack string) error {
+func CheckCluster(ctx context.Context, cluster config.Cluster, state State) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c, err := connect(*cluster.Existing)
@@ -43,8 +43,11 @@ func CheckCluster(ctx context.Context, cluster config.Cluster, stack string) err
 	if err != nil {
 		return unknown(cluster, err)
 	}
-	if holds := policy.Annotations[admission.StackAnnotation]; holds != stack {
+	switch holds, stack := policy.Annotations[admission.StackAnnotation], state.ID.String(); {
+	case holds != stack:
 		return occupied(cluster, holds, stack)
+	case state.annotated() == "":
+		return unknown(cluster, fmt.Errorf("it holds the stack %s already, and the state does not have that, as where the stack is in another backend, too", stack))
 	}
 	return nil
 }

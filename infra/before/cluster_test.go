@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,6 +21,10 @@ import (
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/persia-pods"
 
+const policy resource.URN = "urn:pulumi:dev::persia::kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy::persia-pods"
+
+var thisStack = State{ID: ID{"acme", "persia", "dev", "shared"}}
+
 // TestHoldsOneStack: a cluster holds one stack.
 func TestHoldsOneStack(t *testing.T) {
 	holds := func(annotations map[string]any) any {
@@ -29,19 +34,25 @@ func TestHoldsOneStack(t *testing.T) {
 	for name, test := range map[string]struct {
 		answers map[string]any
 		status  int // where there is no answer
+		created bool
 		says    []string
 		unknown bool
 	}{
 		"empty":                {answers: map[string]any{}},
-		"this stack":           {answers: map[string]any{policyPath: of("acme/persia/dev")}},
-		"another stack":        {answers: map[string]any{policyPath: of("acme/persia/prod")}, says: []string{"the cluster shared holds the stack acme/persia/prod", "kubectl annotate --overwrite validatingadmissionpolicy persia-pods persia.com/stack=acme/persia/dev"}},
+		"this stack":           {answers: map[string]any{policyPath: of("acme/persia/dev@shared")}, created: true},
+		"its name elsewhere":   {answers: map[string]any{policyPath: of("acme/persia/dev@shared")}, says: []string{"it holds the stack acme/persia/dev@shared already, and the state does not have that"}, unknown: true},
+		"another stack":        {answers: map[string]any{policyPath: of("acme/persia/prod")}, says: []string{"the cluster shared holds the stack acme/persia/prod", "kubectl annotate --overwrite validatingadmissionpolicy persia-pods persia.com/stack=acme/persia/dev@shared"}},
 		"another organization": {answers: map[string]any{policyPath: of("other/persia/dev")}, says: []string{"other/persia/dev"}},
 		"a stack without name": {answers: map[string]any{policyPath: holds(nil)}, says: []string{"that does not give its name"}},
 		"no right to look":     {answers: map[string]any{}, status: http.StatusForbidden, says: []string{"persia-pods: Forbidden"}, unknown: true},
 		"no answer at all":     {status: http.StatusServiceUnavailable, says: []string{"Service Unavailable"}, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := CheckCluster(t.Context(), cluster(t, answering(t, test.answers, test.status)), "acme/persia/dev")
+			state := thisStack
+			if test.created {
+				state.Resources = map[resource.URN]map[string]any{policy: {"metadata": map[string]any{"annotations": map[string]any{"persia.com/stack": "acme/persia/dev@shared"}}}}
+			}
+			err := CheckCluster(t.Context(), cluster(t, answering(t, test.answers, test.status)), state)
 			if test.says == nil {
 				assert.NoError(t, err)
 				return
@@ -132,9 +143,9 @@ func TestCheckUnreachable(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	url := server.URL
 	server.Close()
-	assert.ErrorIs(t, CheckCluster(t.Context(), cluster(t, url), "acme/persia/dev"), ErrUnknown)
+	assert.ErrorIs(t, CheckCluster(t.Context(), cluster(t, url), thisStack), ErrUnknown)
 	nowhere := config.Cluster{Name: "shared", Existing: &config.ExistingCluster{Kubeconfig: filepath.Join(t.TempDir(), "none")}}
-	assert.ErrorIs(t, CheckCluster(t.Context(), nowhere, "acme/persia/dev"), ErrUnknown)
+	assert.ErrorIs(t, CheckCluster(t.Context(), nowhere, thisStack), ErrUnknown)
 }
 
 // cluster returns a cluster whose kubeconfig has two contexts; the second leads to url.

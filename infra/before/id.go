@@ -8,21 +8,35 @@ import (
 	"persia/kube"
 )
 
-// ID identifies a stack among all stacks of Pulumi.
-type ID struct{ Organization, Project, Stack string }
+// ID identifies a stack among all stacks of all backends: its full name, and its cluster, when it was first
+// brought up. In each backend of its own, the organization has the same name. The state keeps the ID.
+type ID struct{ Organization, Project, Stack, Cluster string }
 
-// Of returns the ID of the stack that the program runs for.
-func Of(ctx *pulumi.Context) ID {
-	return ID{ctx.Organization(), ctx.Project(), ctx.Stack()}
+// current returns the present name of the stack that the program runs for.
+func current(ctx *pulumi.Context) ID {
+	return ID{Organization: ctx.Organization(), Project: ctx.Project(), Stack: ctx.Stack()}
 }
 
-// String returns the full name of the stack, as Pulumi's commands accept it.
+// parse returns the ID with a text, or other if the text is none.
+func parse(text string, other ID) ID {
+	name, cluster, _ := strings.Cut(text, "@")
+	if parts := strings.Split(name, "/"); len(parts) == 3 {
+		return ID{parts[0], parts[1], parts[2], cluster}
+	}
+	return other
+}
+
+// String returns the full name of the stack, as Pulumi's commands accept it, and the cluster, if the ID has it.
 func (id ID) String() string {
-	return strings.Join([]string{id.Organization, id.Project, id.Stack}, "/")
+	name := strings.Join([]string{id.Organization, id.Project, id.Stack}, "/")
+	if id.Cluster == "" {
+		return name
+	}
+	return name + "@" + id.Cluster
 }
 
 // Label returns the stack as the value of a label in Google Cloud. The hash distinguishes stacks
-// that differ only in what a label cannot contain: organizations, capital letters and dots.
+// that differ only in what a label cannot contain: organizations, clusters, capital letters and dots.
 func (id ID) Label() string {
 	const alsoAllowed = "-_"
 	return kube.LabelName(kube.Sanitize(id.Project, alsoAllowed), kube.Sanitize(id.Stack, alsoAllowed), kube.Hash(id.String()))

@@ -12,12 +12,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/common/env"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/internals"
+
+	"persia/infra/admission"
 )
 
-// State is the state of a stack before an update. It is empty until an update has succeeded.
+// State is the state of a stack before an update.
 type State struct {
+	ID ID
 	// Outputs are the outputs of the last successful update.
 	Outputs map[string]any
 	// Resources are the outputs of each resource. Unlike Outputs, they are also up to date
@@ -25,31 +30,75 @@ type State struct {
 	Resources map[resource.URN]map[string]any
 }
 
-// Read reads the state of this stack.
-func Read(ctx *pulumi.Context) (State, error) {
+// Read reads the state of this stack, and has it keep the ID of the stack. A new stack's ID has its cluster.
+func Read(ctx *pulumi.Context, cluster string) (State, error) {
 	outputs, err := call(ctx, "readStackOutputs", "name")
-	if err != nil || len(outputs) == 0 {
-		// Without outputs the stack may have no state, and the engine refuses to read its
-		// resources.
-		return State{}, err
-	}
-	found, err := call(ctx, "readStackResourceOutputs", "stackName")
 	if err != nil {
 		return State{}, err
 	}
-	state := State{outputs, map[resource.URN]map[string]any{}}
+	state := State{ID: current(ctx), Outputs: outputs}
+	if len(outputs) > 0 {
+		if err := state.readResources(ctx); err != nil {
+			return State{}, err
+		}
+		state.ID = parse(state.annotated(), state.ID)
+		_, err := keep(ctx, &state.ID)
+		return state, err
+	}
+	// After a first update that failed, there are no outputs, but there are resources. The engine crashes when
+	// it reads those of a stack without a state.
+	state.ID.Cluster = cluster
+	exists, err := keep(ctx, &state.ID)
+	if err == nil && exists {
+		err = state.readResources(ctx)
+	}
+	return state, err
+}
+
+// keep has the state keep an ID, and changes the ID to the one that the state has already. It reports whether
+// the state exists: a preview does not know the identifier of a new resource, and an update writes the state
+// with each resource, unless it is told not to.
+func keep(ctx *pulumi.Context, id *ID) (exists bool, err error) {
+	stash, err := pulumi.NewStash(ctx, "identity", &pulumi.StashArgs{Input: pulumi.String(id.String())}, pulumi.IgnoreChanges([]string{"input"}))
+	if err != nil {
+		return false, err
+	}
+	kept, err := internals.UnsafeAwaitOutput(ctx.Context(), stash.Output)
+	if err != nil {
+		return false, err
+	}
+	text, _ := kept.Value.(string)
+	*id = parse(text, *id)
+	identifier, err := internals.UnsafeAwaitOutput(ctx.Context(), stash.ID())
+	return identifier.Known && (ctx.DryRun() || !env.SkipCheckpoints.Value()), err
+}
+
+// annotated returns the ID on an admission policy, where earlier releases alone kept it.
+func (s State) annotated() string {
+	for urn, outputs := range s.Resources {
+		metadata, _ := outputs["metadata"].(map[string]any)
+		annotations, _ := metadata["annotations"].(map[string]any)
+		if id, ok := annotations[admission.StackAnnotation].(string); ok && urn.Name() == admission.Marker {
+			return id
+		}
+	}
+	return ""
+}
+
+func (s *State) readResources(ctx *pulumi.Context) error {
+	found, err := call(ctx, "readStackResourceOutputs", "stackName")
+	s.Resources = map[resource.URN]map[string]any{}
 	for urn, of := range found {
 		properties, _ := of.(map[string]any)
-		outputs, _ := properties["outputs"].(map[string]any)
-		state.Resources[resource.URN(urn)] = outputs
+		s.Resources[resource.URN(urn)], _ = properties["outputs"].(map[string]any)
 	}
-	return state, nil
+	return err
 }
 
 // call calls a function of the engine that takes the name of a stack, and returns the
 // function's outputs. Some of them are secret, which Invoke would refuse.
 func call(ctx *pulumi.Context, function, argument string) (map[string]any, error) {
-	name := Of(ctx).String()
+	name := current(ctx).String()
 	var answer struct {
 		Outputs map[string]any `pulumi:"outputs"`
 	}

@@ -195,23 +195,20 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
 		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(true)},
 	}
-	// Both describe the default pool, which is gone after creation.
-	ignored := []string{"nodeConfig", "initialNodeCount"}
-	switch had, created := encryption(args); {
-	case cluster.Encryption.Secrets == "":
+	switch cluster.Encryption.Secrets {
+	case "":
 		inputs.DatabaseEncryption = container.ClusterDatabaseEncryptionArgs{State: pulumi.String("DECRYPTED")}
-	case had != cluster.Encryption.Secrets:
+	case encryptedWith(args): // left out
+	default:
 		inputs.DatabaseEncryption = container.ClusterDatabaseEncryptionArgs{
 			State:   pulumi.String("ENCRYPTED"),
 			KeyName: pulumi.String(cluster.Encryption.Secrets),
 		}
-		if !created {
-			ignored = append(ignored, "databaseEncryption.state") // in which a refresh reads GKE's word
-		}
 	}
 	return container.NewCluster(ctx, name, inputs,
 		child,
-		pulumi.IgnoreChanges(ignored),
+		// Both describe the default pool, which is gone after creation.
+		pulumi.IgnoreChanges([]string{"nodeConfig", "initialNodeCount"}),
 		// GKE would refuse too, but only after everything inside is gone.
 		pulumi.Protect(cluster.DeletionProtection),
 		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),
@@ -238,13 +235,12 @@ func clusterIdentifier(args Args) string {
 		args.Project, cluster.Region, cluster.Name, cluster.Network.ControlPlane)
 }
 
-// encryption returns the key that encrypts the Secrets of the cluster in the state, and whether the state
-// has the cluster. It looks at what replaces a cluster itself: a first update that failed has left no
-// provider that identifies the cluster. Since 1.35, GKE answers ENCRYPTED with
-// ALL_OBJECTS_ENCRYPTION_ENABLED, which pulumi-gcp 7.38 refuses as an input. The block is optional and
-// computed: the program leaves it out of the inputs of a cluster that has the key, and the provider plans
-// no change.
-func encryption(args Args) (key string, created bool) {
+// encryptedWith returns the key that encrypts the Secrets of the cluster in the state, or "". It looks at what
+// replaces a cluster itself: a first update that failed has left no provider that identifies the cluster.
+// Since 1.35, GKE answers ENCRYPTED with ALL_OBJECTS_ENCRYPTION_ENABLED, which pulumi-gcp 7.38 refuses as an
+// input. The block is optional and computed: the program leaves it out of the inputs of a cluster that has the
+// key, and the provider plans no change.
+func encryptedWith(args Args) string {
 	wanted := args.Cluster
 	for urn, cluster := range args.State {
 		private, _ := cluster["privateClusterConfig"].(map[string]any)
@@ -252,10 +248,10 @@ func encryption(args Args) (key string, created bool) {
 			cluster["name"] != wanted.Name || private["masterIpv4CidrBlock"] != wanted.Network.ControlPlane {
 			continue
 		}
-		created = true
 		if has, _ := cluster["databaseEncryption"].(map[string]any); has["state"] == "ALL_OBJECTS_ENCRYPTION_ENABLED" {
-			key, _ = has["keyName"].(string)
+			key, _ := has["keyName"].(string)
+			return key
 		}
 	}
-	return key, created
+	return ""
 }

@@ -73,7 +73,7 @@ func createBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (*gcs.Bucke
 		SoftDeletePolicy: gcs.BucketSoftDeletePolicyArgs{
 			RetentionDurationSeconds: pulumi.Int(create.SoftDeleteDays * 24 * 60 * 60),
 		},
-		Labels: b.labels(ctx),
+		Labels: b.labels(),
 	}
 	if create.DeleteNoncurrent != nil {
 		args.LifecycleRules = deleteNoncurrent(create.DeleteNoncurrent)

@@ -40,8 +40,8 @@ func inState(typeToken string, labels map[string]any) map[string]any {
 }
 
 // TestNoEditDeletes checks that no edit makes Pulumi delete storage that the state has for deletion:
-// the program refuses to stop registering it until the data is kept or deleted. The outputs do not
-// tell: a failed update leaves them as they were.
+// the program refuses to stop registering it until the data is kept or deleted. After a first update
+// that failed, there are no outputs.
 func TestNoEditDeletes(t *testing.T) {
 	const refused = "for deletion (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
 	owned := map[string]any{"persia-stack": programtest.ThisStack}
@@ -58,7 +58,6 @@ func TestNoEditDeletes(t *testing.T) {
 				if there == nil {
 					there = testkit.Cloud{}
 				}
-				there["outputs"] = map[string]any{"clusterName": "persia-dev"}
 				there["resources"] = map[string]any{"urn:pulumi:dev::persia::" + test.typeToken + "::" + test.name: map[string]any{"outputs": outputs}}
 				return there
 			}
@@ -74,7 +73,7 @@ func TestNoEditDeletes(t *testing.T) {
 				for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
 					recorder, err := programtest.Deploy(t, edited, cloud())
 					require.ErrorContains(t, err, refused, state)
-					assert.Equal(t, []string{testkit.GoogleProvider}, recorder.URNs(), "nothing else is registered")
+					assert.Equal(t, testkit.First, recorder.URNs(), "nothing else is registered")
 				}
 			}
 			for state, cloud := range map[string]testkit.Cloud{

@@ -43,7 +43,7 @@ func registerDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk) (reg
 		"name":    pulumi.String(s.Disk),
 		"type":    pulumi.String(s.Create.Type),
 		"size":    pulumi.Int(int(b.Volume.SizeGiB())),
-		"labels":  b.labels(ctx),
+		"labels":  b.labels(),
 	}
 	if s.Regional() {
 		kind, keyField = "regionDisk", "kmsKeyName"

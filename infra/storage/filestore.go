@@ -65,7 +65,7 @@ func registerFilestore(ctx *pulumi.Context, b backing, s *config.Filestore) (reg
 			Network: pulumi.String(b.Network),
 			Modes:   pulumi.ToStringArray([]string{"MODE_IPV4"}),
 		}},
-		Labels: b.labels(ctx),
+		Labels: b.labels(),
 	}
 	if s.Create.KMSKey != "" {
 		args.KmsKeyName = pulumi.String(s.Create.KMSKey)

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
-	"persia/infra/before"
 )
 
 // Found describes the storage of a volume that already exists in Google Cloud.
@@ -40,6 +39,8 @@ type Cloud struct {
 	Existing bool
 	// Project is the Google Cloud project, and Network the identifier of the cluster's network.
 	Project, Network string
+	// Owner is the label of what the stack creates.
+	Owner string
 	// Provider answers for Google Cloud.
 	Provider pulumi.ProviderResource
 }
@@ -58,7 +59,7 @@ func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}
-		problems = append(problems, check(stored.Path, &stored.Volume, there, before.Of(ctx).Label())...)
+		problems = append(problems, check(stored.Path, &stored.Volume, there, cloud.Owner)...)
 		found[stored.Name] = there.Found
 	}
 	return found, refusal(problems)
@@ -98,7 +99,7 @@ func check(path *field.Path, volume *config.Volume, there present, owner string)
 	case volume.Creates() && !labelled:
 		return refuse("exists already, and no stack has created it; remove create to use it as it is, or choose another name")
 	case volume.Creates() && of != owner:
-		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, choose another name, or hand it over to this stack by the label %s=%s", of, ownerLabel, owner)
+		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, choose another name, or, if that stack is gone or had another name, hand it over by the label %s=%s", of, ownerLabel, owner)
 	}
 	var problems field.ErrorList
 	for _, f := range there.fixed {
@@ -133,8 +134,8 @@ const ownerLabel = "persia-stack"
 // the program finds it even after a failed update.
 const deletionLabel = "persia-deleted-with-stack"
 
-func (b backing) labels(ctx *pulumi.Context) pulumi.StringMap {
-	labels := pulumi.StringMap{ownerLabel: pulumi.String(before.Of(ctx).Label())}
+func (b backing) labels() pulumi.StringMap {
+	labels := pulumi.StringMap{ownerLabel: pulumi.String(b.Owner)}
 	if b.Volume.DeletesData() {
 		labels[deletionLabel] = pulumi.String("true")
 	}

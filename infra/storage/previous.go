@@ -85,6 +85,22 @@ func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 	return warnings
 }
 
+// Imported warns of storage that the update imports because the stack has created it, but the state does not have
+// it.
+func Imported(cloud Cloud, previous []Record, found map[string]Found, volumes []config.StoredVolume) []string {
+	var warnings []string
+	for _, v := range volumes {
+		had := slices.ContainsFunc(previous, func(r Record) bool { return same(v.Source(), r.source) && r.project == cloud.Project })
+		if had || !v.Creates() || found[v.Name].ID == "" {
+			continue
+		}
+		warnings = append(warnings, fmt.Sprintf("%s: %s exists with the label %s=%s of this stack, but its state does not have it, so the update imports it, and the jobs go on from the checkpoints in it. "+
+			"After `pulumi destroy` of this stack, that is right. If a stack of this name still uses it from another state, as in another backend, this stack would take over its runs and remove its checkpoints: write other storage, or end that stack first",
+			v.Path, v.Source(), ownerLabel, cloud.Owner))
+	}
+	return warnings
+}
+
 // Deleted refuses an update with which Pulumi would delete data that the stack file no longer
 // names. The state of a stack marks each resource that Pulumi deletes, for `pulumi destroy` and
 // for updates alike: an update deletes such a resource as soon as the program no longer registers

@@ -23,6 +23,8 @@ type Args struct {
 	// Existing is true on an existing cluster. The stack then changes nothing in Google Cloud,
 	// and the cluster's operators grant the pods what they need.
 	Existing bool
+	// Owner is the label of what the stack creates.
+	Owner string
 	// Project is the Google Cloud project of a cluster that the stack creates.
 	Project string
 	// Network is the identifier of the cluster's network.

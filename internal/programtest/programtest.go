@@ -19,7 +19,7 @@ import (
 )
 
 // ThisStack is the label of storage that the stack of the tests created.
-const ThisStack = "persia-stack-2a61c24b"
+const ThisStack = "persia-stack-a69fe188"
 
 // Password is one that must not be seen in anything but a Secret.
 const Password = "correct-horse-battery-staple"

@@ -78,6 +78,8 @@ func computed(args pulumi.MockResourceArgs) map[string]any {
 			"endpoint":   "203.0.113.7",
 			"masterAuth": map[string]any{"clusterCaCertificate": "Y2VydGlmaWNhdGU="},
 		}
+	case "pulumi:index:Stash":
+		return map[string]any{"output": args.Inputs["input"].StringValue()}
 	case "gcp:serviceaccount/account:Account":
 		email := args.Inputs["accountId"].StringValue() + "@my-project.iam.gserviceaccount.com"
 		return map[string]any{"email": email, "member": "serviceAccount:" + email}

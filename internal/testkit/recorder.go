@@ -74,6 +74,9 @@ func ofStack(token, provider string) error {
 // GoogleProvider is the short URN of the provider of Google Cloud.
 const GoogleProvider = "pulumi:providers:gcp::google"
 
+// First is what the program registers before it looks at what Google Cloud has.
+var First = []string{"pulumi:index:Stash::identity", GoogleProvider}
+
 // urnOf is the URN that the engine gives: it holds the types of the parents.
 func urnOf(args pulumi.MockResourceArgs) string {
 	types := args.TypeToken

@@ -45,7 +45,7 @@ cluster: null`)
 
 	other.values = s.values
 	other.edit()
-	other.assertNothingMade("the cluster shared holds the stack organization/persia/madeup, and cannot hold organization/persia/other too")
+	other.assertNothingMade("the cluster shared holds the stack organization/persia/madeup@shared, and cannot hold organization/persia/other@shared too")
 	assert.Empty(t, s.up())
 
 	require.NoError(t, s.s.Destroy(t.Context()))

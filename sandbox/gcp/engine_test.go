@@ -307,7 +307,7 @@ func (e *engine) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	case "pulumi:pulumi:readStackOutputs":
 		return resource.NewPropertyMapFromMap(values{"outputs": e.asked}), nil
 	case "pulumi:pulumi:readStackResourceOutputs":
-		if e.asked == nil && len(e.order) == 0 {
+		if len(e.objects) == 0 {
 			return nil, errors.New("a stack without a state: Pulumi's engine crashes here")
 		}
 		return resource.NewPropertyMapFromMap(values{"outputs": e.resources()}), nil

@@ -207,3 +207,48 @@ func TestCopiedStackFile(t *testing.T) {
 	e.up(file)
 	assert.Contains(t, strings.Join(e.warned, "\n"), "persia:storage[0]: nfs://10.0.0.2/checkpoints exists, and this stack has not used it before")
 }
+
+// TestSecretsOfAFailedUp: a first up that fails after the cluster is there, and a refresh, leave GKE's own word for the
+// encryption in the state, which the provider refuses as an input.
+func TestSecretsOfAFailedUp(t *testing.T) {
+	e, file := newStack(t, "../.."), poolStackOf(t)
+	set("persia:cluster", "encryption", values{"secrets": keyRing + "secrets"})(file)
+	e.refused = nodePoolType
+	require.ErrorContains(t, e.tryUp(file), "Quota limit reached")
+	e.refused = ""
+	e.refresh()
+	e.up(file)
+	assert.NotContains(t, e.summary(), "update")
+	assertSettled(t, e, file)
+}
+
+// TestIdentity: two stacks of one name in two backends are two stacks, unless they have the same cluster, which Google
+// refuses. A stack stays the same by another name, and after destroy.
+func TestIdentity(t *testing.T) {
+	e, file := newStack(t, "../.."), poolStackOf(t)
+	file["persia:storage"] = []any{values{"name": "checkpoints", "size": "1Ti", "gcsFuse": values{"bucket": "my-checkpoints", "create": values{}}}}
+	const imports = "persia:storage[0]: gs://my-checkpoints exists with the label persia-stack=persia-dev-"
+	e.up(file)
+	assert.NotContains(t, strings.Join(e.warned, "\n"), imports)
+	e.name = "renamed"
+	assertSettled(t, e, file)
+	delete(e.objects, urnOf("pulumi:index:Stash", "identity")) // as an earlier release left it
+	e.up(file)
+	assert.Equal(t, "create Stash", e.summary())
+
+	second := e.another("dev")
+	require.ErrorContains(t, second.tryUp(file), "already exists")
+	assert.Contains(t, strings.Join(second.warned, "\n"), imports)
+	elsewhere := maps.Clone(file)
+	elsewhere["persia:cluster"] = maps.Clone(file["persia:cluster"].(values))
+	set("persia:cluster", "name", "another")(elsewhere)
+	require.ErrorContains(t, e.another("dev").tryUp(elsewhere), "exists already, and the stack persia-dev-")
+
+	set("persia:cluster", "deletionProtection", false)(file)
+	e.up(file)
+	e.destroy()
+	again := e.another("dev")
+	again.up(file)
+	assert.Contains(t, again.summary(), "import Bucket")
+	assert.Contains(t, strings.Join(again.warned, "\n"), imports)
+}

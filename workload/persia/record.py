@@ -102,8 +102,9 @@ class Record:
             raise Unreadable(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
         owner = values.get("job") or self.job
         if owner != self.job:
-            raise Foreign(f'{self.file} is the record of the job {owner}, and this is {self.job}. Give this job another runId or folder; '
-                          f'to continue that run with this job, end that one, and write "job": "{self.job}" into the file')
+            raise Foreign(f'{self.file} is the record of the job {owner}, and this is {self.job}. If that job still trains, give this one '
+                          f'another runId or folder. Otherwise, as after a new name of the stack, continue its run: '
+                          f'write "job": "{self.job}" into the file')
         return values
 
     def is_record(self, values):
