@@ -42,13 +42,19 @@ const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
 // Google Cloud and of Kubernetes come, change, and go.
 var states = map[string]string{
 	"small": `
-nodePools: [{name: rest, nodes: 2}, {name: work, machineType: n2-standard-8, nodes: 2}]
+nodePools: [{name: rest, nodes: 2}, {name: work, machineType: n2-standard-8, nodes: 2, spot: false}]
 jobs:
-  - {name: one, embeddingWorker: {nodePool: work, resources: {limits: {cpu: "1", memory: 1Gi}}}, mounts: [{volume: bucket, mountPath: /bucket}]}
+  - name: one
+    env: [{name: SIZE, value: small}]
+    embeddingWorker: {nodePool: work, resources: {limits: {cpu: "1", memory: 1Gi}}}
+    mounts: [{volume: bucket, mountPath: /bucket}]
   - {name: two, remove: true}`,
+	// The pool is another one, and the job one has other pods and another completion.
 	"large": `
-nodePools: [{name: work, nodes: 3}]
-jobs: [{name: two, embeddingWorker: {nodePool: work, replicas: 2, resources: {limits: {cpu: "1", memory: 1Gi}}}}]`,
+nodePools: [{name: work, nodes: 3, spot: true}]
+jobs:
+  - {name: one, env: [{name: SIZE, value: large}]}
+  - {name: two, embeddingWorker: {nodePool: work, replicas: 2, resources: {limits: {cpu: "1", memory: 1Gi}}}}`,
 }
 
 // TestFaults injects faults into up, update and destroy. After each fault the next command leads to the objects
@@ -67,7 +73,10 @@ storage:
 	killed, interrupted := faults[0], faults[1]
 	for _, p := range []point{
 		{to: "small", next: "small", fault: killed, at: printed("PodDisruptionBudget .* creating")},
-		{to: "large", next: "large", fault: interrupted, at: printed("StatefulSet .* creating")},
+		{to: "large", next: "large", fault: killed, at: printed("NodePool .*work creating replacement")},
+		// The edit is taken back.
+		{to: "small", next: "large", fault: killed, at: printed("StatefulSet one-.* updating")},
+		{to: "small", next: "small", fault: interrupted, at: printed("StatefulSet one-.* updating")},
 		// A volume that has lost its claim never binds again: up must replace it.
 		{to: "destroy", next: "small", fault: killed, at: printed("PersistentVolumeClaim .* deleted")},
 	} {
@@ -78,6 +87,10 @@ storage:
 	}
 	x.subtest(t, "destroy killed while Kubernetes deletes a namespace", x.killWithNamespace)
 	if *long {
+		for i, step := range []string{"deleting original", "deleted original", "creating replacement", "created replacement", "replacing", "replaced"} {
+			to := []string{"large", "small"}[i%2]
+			x.test(t, point{to: to, next: to, fault: killed, at: printed("NodePool .*work " + step)})
+		}
 		x.measure("large", "destroy")
 		random := rand.New(rand.NewPCG(firstSeed(t), 0))
 		for i := range manyFaults {
