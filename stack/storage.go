@@ -53,7 +53,8 @@ func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, goo
 	if err := storage.Deleted(ctx, cloud, previous, volumes); err != nil {
 		return nil, err
 	}
-	data := &storedData{found: found, pairs: pairs, owner: cloud.Owner, keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google)), google: google}
+	data := &storedData{found: found, pairs: pairs, owner: cloud.Owner, google: google,
+		keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google))}
 	data.network, err = data.hasNetwork(ctx, cfg)
 	return data, err
 }

@@ -47,7 +47,8 @@ func CheckCluster(ctx context.Context, cluster config.Cluster, state State) erro
 	case holds != stack:
 		return occupied(cluster, holds, stack)
 	case state.annotated() == "":
-		return unknown(cluster, fmt.Errorf("it holds the stack %s already, and the state does not have that, as where the stack is in another backend, too", stack))
+		return unknown(cluster, fmt.Errorf("it holds the stack %s already, and the state does not have that, "+
+			"as where the stack is in another backend, too", stack))
 	}
 	return nil
 }

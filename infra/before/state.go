@@ -59,7 +59,8 @@ func Read(ctx *pulumi.Context, cluster string) (State, error) {
 // the state exists: a preview does not know the identifier of a new resource, and an update writes the state
 // with each resource, unless it is told not to.
 func keep(ctx *pulumi.Context, id *ID) (exists bool, err error) {
-	stash, err := pulumi.NewStash(ctx, "identity", &pulumi.StashArgs{Input: pulumi.String(id.String())}, pulumi.IgnoreChanges([]string{"input"}))
+	stash, err := pulumi.NewStash(ctx, "identity", &pulumi.StashArgs{Input: pulumi.String(id.String())},
+		pulumi.IgnoreChanges([]string{"input"}))
 	if err != nil {
 		return false, err
 	}

@@ -99,7 +99,8 @@ func check(path *field.Path, volume *config.Volume, there present, owner string)
 	case volume.Creates() && !labelled:
 		return refuse("exists already, and no stack has created it; remove create to use it as it is, or choose another name")
 	case volume.Creates() && of != owner:
-		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, choose another name, or, if that stack is gone or had another name, hand it over by the label %s=%s", of, ownerLabel, owner)
+		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, "+
+			"choose another name, or, if that stack is gone or had another name, hand it over by the label %s=%s", of, ownerLabel, owner)
 	}
 	var problems field.ErrorList
 	for _, f := range there.fixed {

@@ -94,8 +94,11 @@ func Imported(cloud Cloud, previous []Record, found map[string]Found, volumes []
 		if had || !v.Creates() || found[v.Name].ID == "" {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: %s exists with the label %s=%s of this stack, but its state does not have it, so the update imports it, and the jobs go on from the checkpoints in it. "+
-			"After `pulumi destroy` of this stack, that is right. If a stack of this name still uses it from another state, as in another backend, this stack would take over its runs and remove its checkpoints: write other storage, or end that stack first",
+		warnings = append(warnings, fmt.Sprintf("%s: %s exists with the label %s=%s of this stack, but its state does not have it, "+
+			"so the update imports it, and the jobs go on from the checkpoints in it. "+
+			"After `pulumi destroy` of this stack, that is right. "+
+			"If a stack of this name still uses it from another state, as in another backend, "+
+			"this stack would take over its runs and remove its checkpoints: write other storage, or end that stack first",
 			v.Path, v.Source(), ownerLabel, cloud.Owner))
 	}
 	return warnings
