@@ -33,8 +33,13 @@ func Register(ctx *pulumi.Context, kind, name string, inputs pulumi.Map, opts ..
 func LookUp(ctx *pulumi.Context, kind string, args map[string]any, into any, provider pulumi.ProviderResource) (exists bool, err error) {
 	function := "get" + strings.ToUpper(kind[:1]) + kind[1:]
 	err = ctx.Invoke("gcp:compute/"+function+":"+function, args, into, pulumi.Provider(provider), version)
-	if err != nil && strings.Contains(err.Error(), "/"+args["name"].(string)+" not found") {
+	if IsAbsent(err, args["name"].(string)) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// IsAbsent reports whether Google Cloud's provider has not found what has a name.
+func IsAbsent(err error, name string) bool {
+	return err != nil && strings.Contains(err.Error(), "/"+name+" not found")
 }

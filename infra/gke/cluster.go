@@ -142,15 +142,29 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 		DeletionProtection:    pulumi.Bool(cluster.DeletionProtection),
 		RemoveDefaultNodePool: pulumi.Bool(true),
 		InitialNodeCount:      pulumi.Int(1),
-		NodeConfig:            defaultPool(cluster, identity),
+		// Without an identity, the pool that lives for minutes would have the project's default one, which has
+		// too many rights, and disks that a policy of the project may require to be encrypted.
+		NodeConfig: container.ClusterNodeConfigArgs{
+			ServiceAccount: identity.email,
+			OauthScopes:    nodeScopes(),
+			BootDiskKmsKey: optional(cluster.Encryption.BootDisks),
+		},
 
 		ReleaseChannel:    container.ClusterReleaseChannelArgs{Channel: pulumi.String(cluster.ReleaseChannel)},
 		MaintenancePolicy: maintenancePolicy(cluster.Maintenance),
 
-		Network:                        network.network.ID(),
-		Subnetwork:                     network.subnetwork.ID(),
-		IpAllocationPolicy:             ipAllocation(),
-		PrivateClusterConfig:           privateCluster(cluster),
+		Network:    network.network.ID(),
+		Subnetwork: network.subnetwork.ID(),
+		IpAllocationPolicy: container.ClusterIpAllocationPolicyArgs{
+			ClusterSecondaryRangeName:  pulumi.String(podRange),
+			ServicesSecondaryRangeName: pulumi.String(serviceRange),
+		},
+		// Nodes have no public addresses.
+		PrivateClusterConfig: container.ClusterPrivateClusterConfigArgs{
+			EnablePrivateNodes:    pulumi.Bool(true),
+			EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
+			MasterIpv4CidrBlock:   pulumi.String(cluster.Network.ControlPlane),
+		},
 		MasterAuthorizedNetworksConfig: authorizedNetworks(cluster.AuthorizedNetworks),
 		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned
 		// off, which replaces the cluster.
@@ -191,8 +205,11 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 			GkeBackupAgentConfig:             container.ClusterAddonsConfigGkeBackupAgentConfigArgs{Enabled: pulumi.Bool(true)},
 		},
 
-		LoggingConfig:        loggingConfig(cluster.Logging),
-		MonitoringConfig:     monitoringConfig(cluster.Monitoring),
+		LoggingConfig: container.ClusterLoggingConfigArgs{EnableComponents: components(cluster.Logging.Components, gcp.LoggingComponents)},
+		MonitoringConfig: container.ClusterMonitoringConfigArgs{
+			EnableComponents:  components(cluster.Monitoring.Components, gcp.MonitoringComponents),
+			ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{Enabled: pulumi.Bool(cluster.Monitoring.ManagedPrometheus)},
+		},
 		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(true)},
 	}
 	switch cluster.Encryption.Secrets {
@@ -215,17 +232,6 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 		pulumi.DependsOn(needs))
 }
 
-// defaultPool returns the node pool that GKE creates with the cluster, which lives for minutes.
-// Without an identity it would have the project's default one, which has too many rights, and disks
-// that a policy of the project may require to be encrypted.
-func defaultPool(cluster config.Cluster, identity *nodeIdentity) container.ClusterNodeConfigArgs {
-	return container.ClusterNodeConfigArgs{
-		ServiceAccount: identity.email,
-		OauthScopes:    nodeScopes(),
-		BootDiskKmsKey: optional(cluster.Encryption.BootDisks),
-	}
-}
-
 // clusterIdentifier returns an identifier that stays the same for the life of a cluster, unlike its
 // kubeconfig, which changes with its certificate. A cluster that replaces another has the same
 // name, but none of its objects, so the identifier includes the settings that force a replacement.
@@ -241,17 +247,12 @@ func clusterIdentifier(args Args) string {
 // input. The block is optional and computed: the program leaves it out of the inputs of a cluster that has the
 // key, and the provider plans no change.
 func encryptedWith(args Args) string {
-	wanted := args.Cluster
-	for urn, cluster := range args.State {
-		private, _ := cluster["privateClusterConfig"].(map[string]any)
-		if urn.Type() != "gcp:container/cluster:Cluster" || cluster["project"] != args.Project || cluster["location"] != wanted.Region ||
-			cluster["name"] != wanted.Name || private["masterIpv4CidrBlock"] != wanted.Network.ControlPlane {
-			continue
-		}
-		if has, _ := cluster["databaseEncryption"].(map[string]any); has["state"] == "ALL_OBJECTS_ENCRYPTION_ENABLED" {
-			key, _ := has["keyName"].(string)
-			return key
-		}
+	cluster := inState("gcp:container/cluster:Cluster", args.Project, args.Cluster, args.State)
+	private, _ := cluster["privateClusterConfig"].(map[string]any)
+	has, _ := cluster["databaseEncryption"].(map[string]any)
+	if private["masterIpv4CidrBlock"] != args.Cluster.Network.ControlPlane || has["state"] != "ALL_OBJECTS_ENCRYPTION_ENABLED" {
+		return ""
 	}
-	return ""
+	key, _ := has["keyName"].(string)
+	return key
 }

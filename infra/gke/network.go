@@ -3,7 +3,6 @@ package gke
 import (
 	"fmt"
 
-	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/infra/compute"
@@ -76,11 +75,4 @@ func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.Resour
 		"logConfig":                     pulumi.Map{"enable": pulumi.Bool(true), "filter": pulumi.String("ERRORS_ONLY")},
 	}, child)
 	return made, err
-}
-
-func ipAllocation() container.ClusterIpAllocationPolicyArgs {
-	return container.ClusterIpAllocationPolicyArgs{
-		ClusterSecondaryRangeName:  pulumi.String(podRange),
-		ServicesSecondaryRangeName: pulumi.String(serviceRange),
-	}
 }

@@ -2,13 +2,13 @@ package gke
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/config"
 	"persia/gcp"
@@ -123,7 +123,7 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 		DiskSizeGb:     pulumi.Int(pool.Disk.SizeGB),
 		BootDiskKmsKey: optional(args.Cluster.Encryption.BootDisks),
 		Spot:           pulumi.Bool(pool.Spot),
-		Labels:         pulumi.ToStringMap(labels(pool)),
+		Labels:         pulumi.ToStringMap(labels.Merge(labels.Set{config.PoolLabel: pool.Name}, pool.Labels)),
 		Taints:         taints(ownTaints(pool)),
 		ServiceAccount: identity.email,
 		OauthScopes:    nodeScopes(),
@@ -167,13 +167,6 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 	return node
 }
 
-// labels returns the user's, and the program's own.
-func labels(pool config.Pool) map[string]string {
-	all := map[string]string{config.PoolLabel: pool.Name}
-	maps.Copy(all, pool.Labels)
-	return all
-}
-
 // optional returns a text, or nil if it is empty.
 func optional(text string) pulumi.StringPtrInput {
 	if text == "" {
@@ -201,13 +194,16 @@ func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
 	return converted
 }
 
-// spotTaint keeps pods off nodes that Google may reclaim.
-var spotTaint = config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule}
-
 // PlacementOn pins pods to a node pool and tolerates its taints, including the taints that GKE adds.
 func PlacementOn(pool config.Pool) kube.Placement {
-	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
-	for _, taint := range ownTaints(pool) {
+	placement, all := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}, ownTaints(pool)
+	if pool.QueuedProvisioning {
+		all = append(all, config.Taint{Key: gcp.TaintQueued, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	}
+	if pool.GPU != nil {
+		all = append(all, config.Taint{Key: gcp.TaintGPU, Value: gcp.TaintGPUValue, Effect: corev1.TaintEffectNoSchedule})
+	}
+	for _, taint := range all {
 		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
 			Key:      taint.Key,
 			Operator: corev1.TolerationOpEqual,
@@ -215,21 +211,13 @@ func PlacementOn(pool config.Pool) kube.Placement {
 			Effect:   taint.Effect,
 		})
 	}
-	if pool.QueuedProvisioning {
-		placement.Tolerations = append(placement.Tolerations, corev1.Toleration{
-			Key: gcp.TaintQueued, Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule,
-		})
-	}
-	if pool.GPU != nil {
-		placement.Tolerations = append(placement.Tolerations, gpu.Toleration())
-	}
 	return placement
 }
 
-// ownTaints returns the taints that the program gives to a pool.
+// ownTaints returns the taints that the program gives to a pool. One keeps pods off nodes that Google may reclaim.
 func ownTaints(pool config.Pool) []config.Taint {
 	if !pool.Spot {
-		return pool.Taints
+		return slices.Clip(pool.Taints)
 	}
-	return append(slices.Clip(pool.Taints), spotTaint)
+	return append(slices.Clip(pool.Taints), config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 }

@@ -12,18 +12,8 @@ import (
 
 	"persia/config"
 	"persia/config/input"
-	"persia/gcp"
 	"persia/infra/iam"
 )
-
-// privateCluster gives nodes no public addresses.
-func privateCluster(cluster config.Cluster) container.ClusterPrivateClusterConfigArgs {
-	return container.ClusterPrivateClusterConfigArgs{
-		EnablePrivateNodes:    pulumi.Bool(true),
-		EnablePrivateEndpoint: pulumi.Bool(cluster.PrivateEndpoint),
-		MasterIpv4CidrBlock:   pulumi.String(cluster.Network.ControlPlane),
-	}
-}
 
 // authorizedNetworks without any lets only the cluster's own network in. The public
 // addresses of Google Cloud, which anybody can rent, are let in unless GKE is told
@@ -94,21 +84,6 @@ func maintenancePolicy(maintenance config.Maintenance) container.ClusterMaintena
 		},
 		MaintenanceExclusions: exclusions,
 	}
-}
-
-// monitoringConfig configures what GKE writes to Cloud Monitoring.
-func monitoringConfig(monitoring config.Monitoring) container.ClusterMonitoringConfigArgs {
-	return container.ClusterMonitoringConfigArgs{
-		EnableComponents: components(monitoring.Components, gcp.MonitoringComponents),
-		ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{
-			Enabled: pulumi.Bool(monitoring.ManagedPrometheus),
-		},
-	}
-}
-
-// loggingConfig configures what GKE writes to Cloud Logging.
-func loggingConfig(logging config.Logging) container.ClusterLoggingConfigArgs {
-	return container.ClusterLoggingConfigArgs{EnableComponents: components(logging.Components, gcp.LoggingComponents)}
 }
 
 // components are parts of GKE in the order in which GKE answers them: to the provider

@@ -3,7 +3,6 @@ package gpu
 import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
 	"persia/gcp"
@@ -15,26 +14,16 @@ func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePool
 		Type:  pulumi.String(gpu.Type),
 		Count: pulumi.Int(gpu.Count),
 		GpuDriverInstallationConfig: container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs{
-			GpuDriverVersion: pulumi.String(driverVersion(driver)),
+			GpuDriverVersion: pulumi.String(DriverVersion(driver)),
 		},
 	}}
 }
 
-// driverVersion is always given: GKE installs a driver by itself where it is
-// not, and a DaemonSet would find no node to serve.
-func driverVersion(driver config.NVIDIADriver) string {
+// DriverVersion returns what a GPU pool asks of GKE. It is always given: GKE installs a driver by itself where
+// it is not, and a DaemonSet would find no node to serve.
+func DriverVersion(driver config.NVIDIADriver) string {
 	if driver.Installer == config.InstallerManaged {
 		return driver.Version
 	}
 	return gcp.DriverDisabled
-}
-
-// Toleration tolerates the taint that GKE gives to every node with a GPU.
-func Toleration() corev1.Toleration {
-	return corev1.Toleration{
-		Key:      gcp.TaintGPU,
-		Operator: corev1.TolerationOpEqual,
-		Value:    gcp.TaintGPUValue,
-		Effect:   corev1.TaintEffectNoSchedule,
-	}
 }

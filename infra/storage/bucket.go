@@ -47,21 +47,13 @@ func SidecarAnnotations(requests capacity.Resources) map[string]string {
 
 // registerBucket registers the bucket if the stack creates it.
 func registerBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (registered, error) {
-	if s.Create == nil {
+	create := s.Create
+	if create == nil {
 		return registered{bucket: pulumi.String(s.Bucket)}, nil
 	}
-	created, err := createBucket(ctx, b, s)
-	if err != nil {
-		return registered{}, err
-	}
-	return registered{resources: []pulumi.CustomResource{created}, bucket: created.Name}, nil
-}
-
-func createBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (*gcs.Bucket, error) {
-	create := s.Create
 	grants, err := b.grantKey(ctx, iam.CloudStorage)
 	if err != nil {
-		return nil, err
+		return registered{}, err
 	}
 	args := &gcs.BucketArgs{
 		Project:                  pulumi.String(b.Project),
@@ -85,7 +77,11 @@ func createBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (*gcs.Bucke
 		// Cloud Storage deletes no bucket with objects in it.
 		args.ForceDestroy = pulumi.Bool(true)
 	}
-	return gcs.NewBucket(ctx, b.name, args, b.outliving(grants))
+	created, err := gcs.NewBucket(ctx, b.name, args, b.outliving(grants))
+	if err != nil {
+		return registered{}, err
+	}
+	return registered{resources: []pulumi.CustomResource{created}, bucket: created.Name}, nil
 }
 
 // deleteNoncurrent deletes old versions of overwritten and deleted objects. All

@@ -22,8 +22,10 @@ func disk(s *config.PersistentDisk) backend {
 			VolumeHandle: s.Handle(),
 			FSType:       s.FSType,
 		}},
-		affinity: onNodes(gcp.LabelZone, s.Zones...),
-		find:     func(ctx *pulumi.Context, cloud Cloud) (present, error) { return findDisk(ctx, cloud, s) },
+		affinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: gcp.LabelZone, Operator: corev1.NodeSelectorOpIn, Values: s.Zones}},
+		}}}},
+		find: func(ctx *pulumi.Context, cloud Cloud) (present, error) { return findDisk(ctx, cloud, s) },
 	}
 	if s.Create != nil {
 		b.register = func(ctx *pulumi.Context, b backing) (registered, error) { return registerDisk(ctx, b, s) }

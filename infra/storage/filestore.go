@@ -12,6 +12,7 @@ import (
 
 	"persia/config"
 	"persia/gcp"
+	"persia/infra/compute"
 	"persia/infra/iam"
 	"persia/kube"
 )
@@ -94,8 +95,10 @@ func findFilestore(ctx *pulumi.Context, cloud Cloud, s *config.Filestore) (prese
 	instance, err := filestore.LookupInstance(ctx, &filestore.LookupInstanceArgs{
 		Project: &cloud.Project, Location: &s.Location, Name: s.Instance,
 	}, pulumi.Provider(cloud.Provider))
-	if err != nil {
-		return present{}, unlessAbsent(err, s.Instance)
+	if compute.IsAbsent(err, s.Instance) {
+		return present{}, nil
+	} else if err != nil {
+		return present{}, err
 	}
 	found := present{
 		Found:  Found{ID: "projects/" + cloud.Project + "/locations/" + s.Location + "/instances/" + s.Instance},

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -49,7 +50,7 @@ type Cloud struct {
 // takes over what an earlier life of it left. Find refuses storage that the stack must not take
 // over, shrink or replace.
 func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[string]Found, error) {
-	found, problems := map[string]Found{}, field.ErrorList{}
+	found, problems := map[string]Found{}, []error{}
 	for _, stored := range volumes {
 		find := backendOf(stored.Source()).find
 		if cloud.Existing || find == nil {
@@ -59,37 +60,20 @@ func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[
 		if err != nil {
 			return nil, fmt.Errorf("%s: look for %s: %w", stored.Path, stored.Source(), err)
 		}
-		problems = append(problems, check(stored.Path, &stored.Volume, there, cloud.Owner)...)
+		problems = append(problems, check(stored.Path, &stored.Volume, there, cloud.Owner))
 		found[stored.Name] = there.Found
 	}
-	return found, refusal(problems)
-}
-
-func refusal(problems field.ErrorList) error {
-	if len(problems) == 0 {
-		return nil
+	if err := errors.Join(problems...); err != nil {
+		return found, fmt.Errorf("volumes do not agree with what Google Cloud has:\n%w", err)
 	}
-	lines := make([]string, len(problems))
-	for i, problem := range problems {
-		lines[i] = problem.Error()
-	}
-	return fmt.Errorf("volumes do not agree with what Google Cloud has:\n%s", strings.Join(lines, "\n"))
-}
-
-// unlessAbsent is nil for the error of something that is not there (Google Cloud's
-// provider, `ID not found`).
-func unlessAbsent(err error, name string) error {
-	if strings.Contains(err.Error(), "/"+name+" not found") {
-		return nil
-	}
-	return err
+	return found, nil
 }
 
 // check compares a volume with its storage.
-func check(path *field.Path, volume *config.Volume, there present, owner string) field.ErrorList {
+func check(path *field.Path, volume *config.Volume, there present, owner string) error {
 	source := path.Child(volume.Field())
-	refuse := func(format string, args ...any) field.ErrorList {
-		return field.ErrorList{field.Invalid(source, volume.Source().String(), fmt.Sprintf(format, args...))}
+	refuse := func(format string, args ...any) error {
+		return field.Invalid(source, volume.Source().String(), fmt.Sprintf(format, args...))
 	}
 	switch of, labelled := there.labels[ownerLabel]; {
 	case there.ID == "" && volume.Creates():
@@ -102,28 +86,28 @@ func check(path *field.Path, volume *config.Volume, there present, owner string)
 		return refuse("exists already, and the stack %s has created it; remove create to use it as it is, "+
 			"choose another name, or, if that stack is gone or had another name, hand it over by the label %s=%s", of, ownerLabel, owner)
 	}
-	var problems field.ErrorList
+	var problems []error
 	for _, f := range there.fixed {
 		if !strings.EqualFold(f.wanted, f.is) {
 			problems = append(problems, field.Invalid(source.Child(f.field), f.wanted, fmt.Sprintf("is %q at %s and cannot be changed; write that, or choose another name for a new one", f.is, volume.Source())))
 		}
 	}
-	return append(problems, checkSize(path.Child("size"), volume, there)...)
+	return errors.Join(append(problems, checkSize(path.Child("size"), volume, there))...)
 }
 
 // checkSize refuses to shrink storage of the stack, or to grow it where that is not possible, and claims that are
 // larger than their storage.
-func checkSize(path *field.Path, volume *config.Volume, there present) field.ErrorList {
+func checkSize(path *field.Path, volume *config.Volume, there present) error {
 	switch wanted, is := volume.SizeGiB(), there.sizeGiB; {
 	case is == 0:
 		return nil
 	case volume.Creates() && wanted < is:
-		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", volume.Source(), is, is))}
+		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", volume.Source(), is, is))
 	case volume.Creates() && there.mostGiB > 0 && wanted > there.mostGiB:
-		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and grows to %dGi at most; write that or less. For more, "+
-			"add a volume with another instance or a bucket, copy the data while no job runs, and mount that one", volume.Source(), is, there.mostGiB))}
+		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and grows to %dGi at most; write that or less. For more, "+
+			"add a volume with another instance or a bucket, copy the data while no job runs, and mount that one", volume.Source(), is, there.mostGiB))
 	case !volume.Creates() && wanted > is:
-		return field.ErrorList{field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))}
+		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))
 	}
 	return nil
 }

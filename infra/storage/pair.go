@@ -11,6 +11,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config"
 )
@@ -36,21 +37,17 @@ func Pairs(resources map[resource.URN]map[string]any) map[string]Pair {
 		switch urn.QualifiedType() {
 		case componentType + "$kubernetes:core/v1:PersistentVolume":
 			pair.volume = true
-			metadata, _ := outputs["metadata"].(map[string]any)
-			labels, _ := metadata["labels"].(map[string]any)
-			text, _ := labels[generationLabel].(string)
+			text, _, _ := unstructured.NestedString(outputs, "metadata", "labels", generationLabel)
 			pair.generation, _ = strconv.Atoi(text) // none is 0
 			if spec, err := json.Marshal(outputs["spec"]); err != nil || json.Unmarshal(spec, &pair.spec) != nil {
 				pair.spec = corev1.PersistentVolumeSpec{} // not compared
 			}
 		case componentType + "$kubernetes:core/v1:PersistentVolumeClaim":
 			pair.claim = true
-			metadata, _ := outputs["metadata"].(map[string]any)
-			pair.claimName, _ = metadata["name"].(string)
-			spec, _ := outputs["spec"].(map[string]any)
-			modes, _ := spec["accessModes"].([]any)
+			pair.claimName, _, _ = unstructured.NestedString(outputs, "metadata", "name")
+			modes, _, _ := unstructured.NestedStringSlice(outputs, "spec", "accessModes")
 			for _, mode := range modes {
-				pair.modes = append(pair.modes, corev1.PersistentVolumeAccessMode(fmt.Sprint(mode)))
+				pair.modes = append(pair.modes, corev1.PersistentVolumeAccessMode(mode))
 			}
 		default:
 			continue
@@ -82,8 +79,7 @@ func CheckPairs(pairs map[string]Pair, volumes []config.StoredVolume) error {
 			problems = append(problems, fmt.Errorf("%s: Kubernetes cannot change where the volume %s is, and does not delete it while its claim exists; "+
 				"give the volume for %s another name and claim, also in mounts: the data of the old one stays where it is", stored.Path, stored.Name, stored.Source()))
 		}
-		had := pair.modes
-		if len(had) > 0 && !slices.Equal(had, stored.AccessModes) {
+		if had := pair.modes; len(had) > 0 && !slices.Equal(had, stored.AccessModes) {
 			problems = append(problems, fmt.Errorf("%s: the access modes are %v in the cluster, and cannot become %v: a new claim would never be bound to the volume; "+
 				"write those of the cluster, or remove the volume and its mounts, run `pulumi up`, and add it again, which keeps its data", stored.Path, had, stored.AccessModes))
 		}

@@ -65,11 +65,6 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 	return r, true
 }
 
-// same reports whether two sources are the same storage of a project.
-func same(a, b config.VolumeSource) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && backendOf(a).name == backendOf(b).name
-}
-
 // Shared warns of existing storage that the stack has not had before. Another stack may train in it,
 // for example the one whose stack file was copied.
 func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
@@ -90,7 +85,7 @@ func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 func Imported(cloud Cloud, previous []Record, found map[string]Found, volumes []config.StoredVolume) []string {
 	var warnings []string
 	for _, v := range volumes {
-		had := slices.ContainsFunc(previous, func(r Record) bool { return same(v.Source(), r.source) && r.project == cloud.Project })
+		had := slices.ContainsFunc(previous, func(r Record) bool { return r.isOf(cloud, v) })
 		if had || !v.Creates() || found[v.Name].ID == "" {
 			continue
 		}
@@ -111,7 +106,8 @@ func Imported(cloud Cloud, previous []Record, found map[string]Found, volumes []
 // or gone.
 func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) error {
 	for _, r := range previous {
-		if !r.deletes || createdBy(cloud, volumes, r) {
+		created := slices.ContainsFunc(volumes, func(v config.StoredVolume) bool { return v.Creates() && r.isOf(cloud, v) })
+		if !r.deletes || created {
 			continue
 		}
 		exists := true
@@ -132,8 +128,8 @@ func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []conf
 	return nil
 }
 
-func createdBy(cloud Cloud, volumes []config.StoredVolume, r Record) bool {
-	return slices.ContainsFunc(volumes, func(v config.StoredVolume) bool {
-		return v.Creates() && same(v.Source(), r.source) && r.project == cloud.Project
-	})
+// isOf reports whether the storage is the one of a volume.
+func (r Record) isOf(cloud Cloud, v config.StoredVolume) bool {
+	source := v.Source()
+	return r.project == cloud.Project && reflect.TypeOf(source) == reflect.TypeOf(r.source) && backendOf(source).name == backendOf(r.source).name
 }

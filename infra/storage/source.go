@@ -27,63 +27,32 @@ type backend struct {
 
 // backendOf chooses by the kind of source. This is the only place that does.
 func backendOf(source config.VolumeSource) backend {
+	var spec corev1.PersistentVolumeSource
 	switch s := source.(type) {
-	case *config.HostPath:
-		return hostPath(s)
-	case *config.NFS:
-		return nfs(s)
-	case *config.ISCSI:
-		return iscsi(s)
 	case *config.Filestore:
 		return filestoreShare(s)
 	case *config.GCSFuse:
 		return bucket(s)
 	case *config.PersistentDisk:
 		return disk(s)
+	case *config.HostPath:
+		// Of the node that a pod happens to run on: it is one volume only for a stack of one node.
+		spec.HostPath = &corev1.HostPathVolumeSource{Path: s.Path, Type: new(corev1.HostPathDirectoryOrCreate)}
+	case *config.NFS:
+		spec.NFS = &corev1.NFSVolumeSource{Server: s.Server, Path: s.Path}
+	case *config.ISCSI:
+		spec.ISCSI = &corev1.ISCSIPersistentVolumeSource{TargetPortal: s.TargetPortal, IQN: s.IQN, Lun: int32(s.LUN), FSType: s.FSType}
 	case *config.CSI:
-		return csi(s)
+		spec.CSI = &corev1.CSIPersistentVolumeSource{
+			Driver:           s.Driver,
+			VolumeHandle:     s.VolumeHandle,
+			FSType:           s.FSType,
+			VolumeAttributes: s.Attributes,
+		}
+	default:
+		panic("no source") // refused by config
 	}
-	panic("no source") // refused by config
-}
-
-func onNodes(label string, values ...string) *corev1.VolumeNodeAffinity {
-	return &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{
-		NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{
-				{Key: label, Operator: corev1.NodeSelectorOpIn, Values: values},
-			},
-		}},
-	}}
-}
-
-// hostPath returns a directory of the node that a pod happens to run on: it is one volume
-// only for a stack of one node.
-func hostPath(s *config.HostPath) backend {
-	return backend{spec: corev1.PersistentVolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: s.Path, Type: new(corev1.HostPathDirectoryOrCreate)},
-	}}
-}
-
-func nfs(s *config.NFS) backend {
-	return backend{spec: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: s.Server, Path: s.Path}}}
-}
-
-func iscsi(s *config.ISCSI) backend {
-	return backend{spec: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
-		TargetPortal: s.TargetPortal,
-		IQN:          s.IQN,
-		Lun:          int32(s.LUN),
-		FSType:       s.FSType,
-	}}}
-}
-
-func csi(s *config.CSI) backend {
-	return backend{spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
-		Driver:           s.Driver,
-		VolumeHandle:     s.VolumeHandle,
-		FSType:           s.FSType,
-		VolumeAttributes: s.Attributes,
-	}}}
+	return backend{spec: spec}
 }
 
 // backing has everything that registers the storage of a volume.

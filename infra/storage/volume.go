@@ -1,12 +1,11 @@
 package storage
 
 import (
-	"maps"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/config"
 	"persia/infra/iam"
@@ -110,7 +109,7 @@ func persistentVolume(args Args) *corev1.PersistentVolume {
 	}
 	if csi := planned.Spec.CSI; csi != nil && volume.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		// A driver deletes only volumes that it created.
-		planned.Annotations = merged(planned.Annotations, map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver})
+		planned.Annotations = labels.Merge(planned.Annotations, map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver})
 	}
 	return planned
 }
@@ -145,15 +144,7 @@ func onDestroy(args Args) string {
 }
 
 func meta(namespace, name string, args Args) metav1.ObjectMeta {
-	meta := kube.Meta(namespace, name, merged(args.Volume.Labels, kube.Labels(args.Contents, args.Volume.Name)))
+	meta := kube.Meta(namespace, name, labels.Merge(args.Volume.Labels, kube.Labels(args.Contents, args.Volume.Name)))
 	meta.Annotations = args.Annotations
 	return meta
-}
-
-// merged returns the entries of both maps. The second map wins.
-func merged(first, second map[string]string) map[string]string {
-	both := map[string]string{}
-	maps.Copy(both, first)
-	maps.Copy(both, second)
-	return both
 }
