@@ -12,33 +12,26 @@ import (
 // String returns the plan as tables for people: the pools, the quotas, the cost.
 func (p Plan) String() string {
 	var text strings.Builder
-	p.writePools(&text)
-	p.writeStranded(&text)
-	p.writePods(&text)
-	p.writeUpgrades(&text)
-	p.writeRanges(&text)
-	p.writeQuotas(&text)
-	p.writeCosts(&text)
-	p.writeTrainings(&text)
+	for _, table := range []*table{p.pools(), p.stranded(), p.pods(), p.upgrades(), p.ranges(), p.quotas(), p.costs(), p.trainings()} {
+		table.writeTo(&text)
+	}
 	return text.String()
 }
 
-func (p Plan) writePools(text *strings.Builder) {
+func (p Plan) pools() *table {
 	table := newTable("NODE POOL", "MACHINE", "NODES", "CPU", "MEMORY", "GPUS")
 	for _, pool := range p.Pools {
-		table.row(pool.Name, pool.Machine.Type, fmt.Sprintf("%d of %d", pool.Needed, pool.Nodes),
-			cpuShare(pool.Used, pool.Node.Times(pool.Nodes)),
-			memoryShare(pool.Used, pool.Node.Times(pool.Nodes)),
-			gpuShare(pool.Used, pool.Node.Times(pool.Nodes)))
+		cpu, memory, gpus := shares(pool.Used, pool.Node.Times(pool.Nodes))
+		table.row(pool.Name, pool.Machine.Type, fmt.Sprintf("%d of %d", pool.Needed, pool.Nodes), cpu, memory, gpus)
 	}
-	table.row("all", "", fmt.Sprint(p.Nodes),
-		cpuShare(p.Used, p.Allocatable), memoryShare(p.Used, p.Allocatable), gpuShare(p.Used, p.Allocatable))
-	table.writeTo(text)
+	cpu, memory, gpus := shares(p.Used, p.Allocatable)
+	table.row("all", "", fmt.Sprint(p.Nodes), cpu, memory, gpus)
+	return table
 }
 
-// writeStranded writes what no pod requests on the nodes that are needed, and which resource is
+// stranded says what no pod requests on the nodes that are needed, and which resource is
 // used up first.
-func (p Plan) writeStranded(text *strings.Builder) {
+func (p Plan) stranded() *table {
 	table := newTable("STRANDED IN", "CPU", "MEMORY", "GPUS", "BOUND BY")
 	for _, pool := range p.Pools {
 		gpus := ""
@@ -47,10 +40,10 @@ func (p Plan) writeStranded(text *strings.Builder) {
 		}
 		table.row(pool.Name, fmt.Sprint(pool.Stranded.MilliCPU/1000), formatBytes(pool.Stranded.MemoryBytes), gpus, pool.BoundBy)
 	}
-	table.writeTo(text)
+	return table
 }
 
-func (p Plan) writePods(text *strings.Builder) {
+func (p Plan) pods() *table {
 	table := newTable("PODS OF", "COUNT", "A NODE", "POD")
 	for _, pool := range p.Pools {
 		for _, pods := range pool.Pods {
@@ -58,15 +51,15 @@ func (p Plan) writePods(text *strings.Builder) {
 		}
 	}
 	table.row("all", fmt.Sprint(p.Pods))
-	table.writeTo(text)
+	return table
 }
 
-// writeUpgrades writes nothing for an existing cluster, which others upgrade.
-func (p Plan) writeUpgrades(text *strings.Builder) {
-	if !slices.ContainsFunc(p.Pools, func(pool PoolPlan) bool { return pool.Upgrade.Rounds > 0 }) {
-		return
-	}
+// upgrades is empty for an existing cluster, which others upgrade.
+func (p Plan) upgrades() *table {
 	table := newTable("UPGRADE OF", "ADDITIONAL NODES", "UNAVAILABLE NODES", "ROUNDS", "ENDED ATTEMPTS")
+	if !slices.ContainsFunc(p.Pools, func(pool PoolPlan) bool { return pool.Upgrade.Rounds > 0 }) {
+		return table
+	}
 	for _, pool := range p.Pools {
 		u := pool.Upgrade
 		ended := "none"
@@ -75,7 +68,7 @@ func (p Plan) writeUpgrades(text *strings.Builder) {
 		}
 		table.row(pool.Name, fmt.Sprint(u.Additional), fmt.Sprint(u.Unavailable), fmt.Sprint(u.Rounds), ended)
 	}
-	table.writeTo(text)
+	return table
 }
 
 // names lists jobs, or counts them if their names would make a table too wide.
@@ -88,26 +81,25 @@ func names(jobs []string) string {
 	return text
 }
 
-func (p Plan) writeRanges(text *strings.Builder) {
+func (p Plan) ranges() *table {
 	table := newTable("ADDRESSES OF", "RANGE", "NEEDED", "HELD")
 	for _, r := range p.Ranges {
 		table.row(r.Name, r.CIDR, fmt.Sprint(r.Needed), fmt.Sprint(r.Size))
 	}
-	table.writeTo(text)
+	return table
 }
 
-func (p Plan) writeQuotas(text *strings.Builder) {
+func (p Plan) quotas() *table {
 	table := newTable("QUOTA", "REGION", "NEEDED")
 	for _, quota := range p.Quotas {
 		table.row(quota.Name, quota.Region, fmt.Sprint(quota.Amount))
 	}
-	table.writeTo(text)
+	return table
 }
 
-// writeCosts says what the nodes cost, and what has no known price.
-func (p Plan) writeCosts(text *strings.Builder) {
+// costs says what the nodes cost, and what has no known price.
+func (p Plan) costs() *table {
 	table := newTable("COST OF", gcp.PriceCurrency+" AN HOUR", "PRICE")
-	listed := false
 	for _, pool := range p.Pools {
 		switch {
 		case pool.HourlyCost == nil && p.NoRegion:
@@ -115,7 +107,7 @@ func (p Plan) writeCosts(text *strings.Builder) {
 		case pool.HourlyCost == nil:
 			table.row(pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
 		case pool.Listed:
-			listed = true
+			table.note = fmt.Sprintf("List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
 			table.row(pool.Name, dollars(*pool.HourlyCost), "list price of "+gcp.PriceDate)
 		default:
 			table.row(pool.Name, dollars(*pool.HourlyCost), "of the stack file")
@@ -128,16 +120,13 @@ func (p Plan) writeCosts(text *strings.Builder) {
 		}
 		table.row("all", dollars(*p.HourlyCost), last)
 	}
-	table.writeTo(text)
-	if listed {
-		fmt.Fprintf(text, "List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
-	}
+	return table
 }
 
 func dollars(price float64) string { return fmt.Sprintf("%.2f", price) }
 
-// writeTrainings says how often each job should write a checkpoint.
-func (p Plan) writeTrainings(text *strings.Builder) {
+// trainings says how often each job should write a checkpoint.
+func (p Plan) trainings() *table {
 	table := newTable("CHECKPOINTS OF", "A FAILURE EVERY", "BEST INTERVAL", "USEFUL HOURS", "COST OF A USEFUL HOUR")
 	for _, training := range p.Trainings {
 		if !training.Known() && training.Measured == nil {
@@ -155,7 +144,7 @@ func (p Plan) writeTrainings(text *strings.Builder) {
 		}
 		table.row(training.Job, fails, interval, fmt.Sprintf("%.0f%%", training.Useful()*100), cost)
 	}
-	table.writeTo(text)
+	return table
 }
 
 // table aligns columns. The last cells of a row may be left out. A table without rows is not written.
@@ -163,6 +152,8 @@ type table struct {
 	text  strings.Builder
 	cells *tabwriter.Writer
 	rows  int
+	// note is a line below the table.
+	note string
 }
 
 func newTable(header ...string) *table {
@@ -188,6 +179,7 @@ func (t *table) writeTo(text *strings.Builder) {
 	for line := range strings.Lines(t.text.String()) {
 		text.WriteString(strings.TrimRight(line, " \n") + "\n")
 	}
+	text.WriteString(t.note)
 }
 
 // Kinds returns the pods of a pool, like "8 × nnWorker of criteo".
@@ -199,16 +191,11 @@ func (p Pool) Kinds() []string {
 	return kinds
 }
 
-func cpuShare(used, all Resources) string {
-	return share(used.MilliCPU, all.MilliCPU, fmt.Sprint(all.MilliCPU/1000))
-}
-
-func memoryShare(used, all Resources) string {
-	return share(used.MemoryBytes, all.MemoryBytes, formatBytes(all.MemoryBytes))
-}
-
-func gpuShare(used, all Resources) string {
-	return share(used.GPUs, all.GPUs, fmt.Sprint(all.GPUs))
+// shares formats how much of each resource is used.
+func shares(used, all Resources) (cpu, memory, gpus string) {
+	return share(used.MilliCPU, all.MilliCPU, fmt.Sprint(all.MilliCPU/1000)),
+		share(used.MemoryBytes, all.MemoryBytes, formatBytes(all.MemoryBytes)),
+		share(used.GPUs, all.GPUs, fmt.Sprint(all.GPUs))
 }
 
 // share formats how much of an amount is used.

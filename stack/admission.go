@@ -1,6 +1,8 @@
 package stack
 
 import (
+	"slices"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
@@ -13,25 +15,31 @@ import (
 
 // newPolicies registers the admission policies of the stack's namespaces.
 func (d *deployment) newPolicies() []pulumi.CustomResource {
-	cfg := d.cfg
 	jobs := []string{persia.NamespaceName, nats.Namespace, persia.OperatorNamespace}
-	if cfg.InstallsJobSet() {
-		jobs = append(jobs, queue.JobSetNamespace)
+	for _, controller := range controllersOf(d.cfg) {
+		jobs = append(jobs, controller.namespace)
 	}
-	if cfg.InstallsKueue() {
-		jobs = append(jobs, queue.KueueNamespace)
-	}
-	if cfg.AsksForNodes() {
-		jobs = append(jobs, queue.ProvisionerNamespace)
-	}
-	data := []string{persia.NamespaceName, pedl.NamespaceName}
 	return admission.NewPolicies(d.in, "persia", admission.Args{
 		Stack:           d.before.ID.String(),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
 		ImageNamespaces: jobs,
-		Images:          imagesOf(cfg),
-		ClaimNamespaces: data,
+		Images:          imagesOf(d.cfg),
+		ClaimNamespaces: []string{persia.NamespaceName, pedl.NamespaceName},
 	})
+}
+
+// controller is what creates or admits the pods of jobs, in a namespace of its own.
+type controller struct {
+	installed        bool
+	namespace, image string
+}
+
+func controllersOf(cfg *config.Stack) []controller {
+	return slices.DeleteFunc([]controller{
+		{cfg.InstallsJobSet(), queue.JobSetNamespace, config.ImageJobSet.Reference()},
+		{cfg.InstallsKueue(), queue.KueueNamespace, config.ImageKueue.Reference()},
+		{cfg.AsksForNodes(), queue.ProvisionerNamespace, config.ImagePython.Reference()},
+	}, func(c controller) bool { return !c.installed })
 }
 
 // imagesOf returns all images of the stack except PEDL's, in each form in which nodes pull them:
@@ -42,14 +50,8 @@ func imagesOf(cfg *config.Stack) []string {
 		named = append(named, image.Reference())
 	}
 	named = append(named, cfg.Operator.Image)
-	if cfg.InstallsJobSet() {
-		named = append(named, config.ImageJobSet.Reference())
-	}
-	if cfg.InstallsKueue() {
-		named = append(named, config.ImageKueue.Reference())
-	}
-	if cfg.AsksForNodes() {
-		named = append(named, config.ImagePython.Reference())
+	for _, controller := range controllersOf(cfg) {
+		named = append(named, controller.image)
 	}
 	for _, cluster := range cfg.NATSClusters() {
 		named = append(named, cluster.Image)

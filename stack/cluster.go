@@ -22,22 +22,24 @@ func newGoogle(ctx *pulumi.Context, project string) (pulumi.ProviderResource, er
 	return gcp.NewProvider(ctx, "google", &gcp.ProviderArgs{Project: pulumi.String(project)})
 }
 
-func newCluster(ctx *pulumi.Context, cfg *config.Stack, data *storedData, state before.State) (*gke.Cluster, error) {
+// newCluster registers the cluster, or a provider for an existing one.
+func (d *deployment) newCluster() (*gke.Cluster, error) {
+	cfg := d.cfg
 	if existing := cfg.Cluster.Existing; existing != nil {
-		return gke.UseCluster(ctx, cfg.Cluster.Name, *existing, needsAdopter(cfg))
+		return gke.UseCluster(d.ctx, cfg.Cluster.Name, *existing, needsAdopter(cfg))
 	}
-	return gke.NewCluster(ctx, cfg.Cluster.Name, gke.Args{
+	return gke.NewCluster(d.ctx, cfg.Cluster.Name, gke.Args{
 		Project:      cfg.Project,
 		Cluster:      cfg.Cluster,
 		NodePools:    cfg.Pools(),
 		NVIDIADriver: cfg.NVIDIADriver,
 		Images:       cfg.Images,
 		KeepNetwork:  keepsNetwork(cfg),
-		AdoptNetwork: data.network,
-		Keys:         data.keys,
+		AdoptNetwork: d.data.network,
+		Keys:         d.data.keys,
 		Adopts:       needsAdopter(cfg),
-		State:        state.Resources,
-	}, pulumi.Provider(data.google))
+		State:        d.before.Resources,
+	}, pulumi.Provider(d.google))
 }
 
 // needsAdopter reports whether a part of the stack registers objects that may exist.

@@ -138,20 +138,14 @@ func (d *deployment) warn(texts ...string) error {
 	return nil
 }
 
-// lookUp finds the storage that exists.
-func (d *deployment) lookUp() (err error) {
-	d.data, err = findStorage(d.ctx, d.cfg, d.before, d.google)
-	return err
-}
-
 // register registers all parts of the stack, each after what it needs.
 func (d *deployment) register() (err error) {
 	cfg := d.cfg
-	if d.cluster, err = newCluster(d.ctx, cfg, d.data, d.before); err != nil {
+	if d.cluster, err = d.newCluster(); err != nil {
 		return err
 	}
 	// What follows is inside the cluster, and comes after its nodes.
-	d.in = kube.NewRegistrar(d.ctx, pulumi.Provider(d.cluster.Provider), d.data.inGoogle())
+	d.in = kube.NewRegistrar(d.ctx, pulumi.Provider(d.cluster.Provider), d.inGoogle())
 	d.in.Images, d.in.System = cfg.Images, placement(cfg, cfg.SystemPoolName())
 	driver := gpu.NewDriver(d.in, "nvidia-driver", cfg.NVIDIADriver)
 	priorities := queue.NewPriorityClasses(d.in, "persia")

@@ -55,7 +55,7 @@ func (d *deployment) newDatabase(args pedl.Args, needs []pulumi.CustomResource) 
 		"onDestroy": pulumi.String("kept, in the namespace " + pedl.NamespaceName),
 	}
 	if volume, ok := d.cfg.PEDLDatabase(); ok {
-		stored := d.data.volumeArgs(d.cfg, volume)
+		stored := d.data.volumeArgs(volume)
 		stored.Namespace, stored.Contents, stored.Needs = pedl.NamespaceName, "databases", needs
 		stored.Annotations = postgreSQL.Persistence.Annotations
 		registered := storage.NewVolume(d.in, volume.Name, stored)

@@ -7,7 +7,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
-	"persia/infra/before"
 	"persia/infra/compute"
 	"persia/infra/gke"
 	"persia/infra/iam"
@@ -17,6 +16,7 @@ import (
 
 // storedData is the data of a stack as found before the program registers anything.
 type storedData struct {
+	storage.Cloud
 	// found is the storage of each volume in Google Cloud.
 	found map[string]storage.Found
 	// pairs are the pairs of volumes in the state of the stack.
@@ -24,43 +24,35 @@ type storedData struct {
 	// network reports that the network that outlives the stack exists.
 	network bool
 	keys    *iam.Keys
-	// owner is the label of what the stack creates.
-	owner string
-	// google is the provider of Google Cloud. It is nil on an existing cluster.
-	google pulumi.ProviderResource
 }
 
-// findStorage looks up the storage of all volumes, and compares it with the last update. It
-// refuses to delete data.
-func findStorage(ctx *pulumi.Context, cfg *config.Stack, state before.State, google pulumi.ProviderResource) (*storedData, error) {
-	volumes := cfg.StoredVolumes()
+// lookUp looks up the storage of all volumes, and compares it with the last update. It refuses to delete data.
+func (d *deployment) lookUp() error {
+	cfg, volumes := d.cfg, d.cfg.StoredVolumes()
 	cloud := storage.Cloud{Existing: cfg.Cluster.Existing != nil, Project: cfg.Project, Network: gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-		Owner: state.ID.Label(), Provider: google}
-	found, err := storage.Find(ctx, cloud, volumes)
+		Owner: d.before.ID.Label(), Provider: d.google}
+	found, err := storage.Find(d.ctx, cloud, volumes)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	pairs, previous := storage.Pairs(state.Resources), storage.Previous(state.Resources)
+	pairs, previous := storage.Pairs(d.before.Resources), storage.Previous(d.before.Resources)
 	written := slices.DeleteFunc(slices.Clone(volumes), func(v config.StoredVolume) bool { return !cfg.JobsWrite(v.Name) })
-	for _, warning := range slices.Concat(storage.Shared(pairs, written), storage.Imported(cloud, previous, found, volumes)) {
-		if err := ctx.Log.Warn(warning, nil); err != nil {
-			return nil, err
-		}
+	if err := d.warn(slices.Concat(storage.Shared(pairs, written), storage.Imported(cloud, previous, found, volumes))...); err != nil {
+		return err
 	}
 	if err := storage.CheckPairs(pairs, volumes); err != nil {
-		return nil, err
+		return err
 	}
-	if err := storage.Deleted(ctx, cloud, previous, volumes); err != nil {
-		return nil, err
+	if err := storage.Deleted(d.ctx, cloud, previous, volumes); err != nil {
+		return err
 	}
-	data := &storedData{found: found, pairs: pairs, owner: cloud.Owner, google: google,
-		keys: iam.NewKeys("keys", cfg.Project, pulumi.Provider(google))}
-	data.network, err = data.hasNetwork(ctx, cfg)
-	return data, err
+	network, err := d.hasNetwork()
+	d.data = &storedData{cloud, found, pairs, network, iam.NewKeys("keys", cfg.Project, pulumi.Provider(d.google))}
+	return err
 }
 
 // inGoogle has components register resources of Google Cloud with the stack's provider.
-func (d *storedData) inGoogle() pulumi.ResourceOption {
+func (d *deployment) inGoogle() pulumi.ResourceOption {
 	if d.google == nil {
 		return pulumi.Composite()
 	}
@@ -77,11 +69,12 @@ func keepsNetwork(cfg *config.Stack) bool {
 
 // hasNetwork reports whether the network of an earlier life of the stack exists. Destroy keeps it
 // even if the stack had not created the instance yet.
-func (d *storedData) hasNetwork(ctx *pulumi.Context, cfg *config.Stack) (bool, error) {
+func (d *deployment) hasNetwork() (bool, error) {
+	cfg := d.cfg
 	if cfg.Cluster.Existing != nil || !slices.ContainsFunc(cfg.StoredVolumes(), inNetwork) {
 		return false, nil
 	}
-	exists, err := compute.LookUp(ctx, "network", map[string]any{"project": cfg.Project, "name": cfg.Cluster.Name}, &struct{}{}, d.google)
+	exists, err := compute.LookUp(d.ctx, "network", map[string]any{"project": cfg.Project, "name": cfg.Cluster.Name}, &struct{}{}, d.google)
 	if err != nil {
 		return false, fmt.Errorf("look for the network %s: %w", cfg.Cluster.Name, err)
 	}
@@ -94,23 +87,14 @@ func inNetwork(v config.StoredVolume) bool {
 }
 
 // volumeArgs returns the arguments of a volume without the use that pods make of it.
-func (d *storedData) volumeArgs(cfg *config.Stack, v config.Volume) storage.Args {
-	return storage.Args{
-		Volume:   v,
-		Found:    d.found[v.Name],
-		Pair:     d.pairs[v.Name],
-		Existing: cfg.Cluster.Existing != nil,
-		Owner:    d.owner,
-		Project:  cfg.Project,
-		Network:  gke.NetworkID(cfg.Project, cfg.Cluster.Name),
-		Keys:     d.keys,
-	}
+func (d *storedData) volumeArgs(v config.Volume) storage.Args {
+	return storage.Args{Cloud: d.Cloud, Volume: v, Found: d.found[v.Name], Pair: d.pairs[v.Name], Keys: d.keys}
 }
 
 // newVolumes registers the volumes of jobs, after needs.
 func (d *deployment) newVolumes(needs []pulumi.CustomResource) {
 	for _, v := range d.cfg.Storage {
-		args := d.data.volumeArgs(d.cfg, v)
+		args := d.data.volumeArgs(v)
 		args.Namespace, args.Contents, args.Needs = persia.NamespaceName, "checkpoints", needs
 		d.volumes = append(d.volumes, storage.NewVolume(d.in, v.Name, args))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/internals"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/infra/admission"
 )
@@ -77,9 +78,7 @@ func keep(ctx *pulumi.Context, id *ID) (exists bool, err error) {
 // annotated returns the ID on an admission policy, where earlier releases alone kept it.
 func (s State) annotated() string {
 	for urn, outputs := range s.Resources {
-		metadata, _ := outputs["metadata"].(map[string]any)
-		annotations, _ := metadata["annotations"].(map[string]any)
-		if id, ok := annotations[admission.StackAnnotation].(string); ok && urn.Name() == admission.Marker {
+		if id, ok, _ := unstructured.NestedString(outputs, "metadata", "annotations", admission.StackAnnotation); ok && urn.Name() == admission.Marker {
 			return id
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config"
 	"persia/config/input"
@@ -36,10 +37,9 @@ func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMa
 // it reaches nothing in the cluster afterwards.
 func AccessWarning(project string, cluster config.Cluster, resources map[resource.URN]map[string]any) string {
 	had := inState("gcp:container/cluster:Cluster", project, cluster, resources)
-	private, _ := had["privateClusterConfig"].(map[string]any)
-	authorized, _ := had["masterAuthorizedNetworksConfig"].(map[string]any)
-	blocks, _ := authorized["cidrBlocks"].([]any)
-	leavesInternet := cluster.PrivateEndpoint && private["enablePrivateEndpoint"] != true
+	private, _, _ := unstructured.NestedBool(had, "privateClusterConfig", "enablePrivateEndpoint")
+	blocks, _, _ := unstructured.NestedSlice(had, "masterAuthorizedNetworksConfig", "cidrBlocks")
+	leavesInternet := cluster.PrivateEndpoint && !private
 	open, closed := []string{"machines in the network " + cluster.Name}, []string{}
 	for _, network := range cluster.AuthorizedNetworks {
 		open = append(open, network.CIDR)

@@ -34,9 +34,10 @@ type present struct {
 // fixed is a setting of storage that cannot be changed.
 type fixed struct{ field, wanted, is string }
 
-// Cloud is where the storage of a stack is looked up.
+// Cloud is where the storage of a stack is.
 type Cloud struct {
-	// Existing is true on an existing cluster. The stack then has no project, and looks nothing up.
+	// Existing is true on an existing cluster. The stack then has no project, looks nothing up, and changes nothing
+	// in Google Cloud, and the cluster's operators grant the pods what they need.
 	Existing bool
 	// Project is the Google Cloud project, and Network the identifier of the cluster's network.
 	Project, Network string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config"
 )
@@ -42,8 +43,7 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 	case "gcp:storage/bucket:Bucket":
 		r.source = &config.GCSFuse{Bucket: text("name"), Create: &config.CreateBucket{}}
 	case "gcp:filestore/instance:Instance":
-		share, _ := outputs["fileShares"].(map[string]any)
-		name, _ := share["name"].(string)
+		name, _, _ := unstructured.NestedString(outputs, "fileShares", "name")
 		r.source = &config.Filestore{Instance: text("name"), Location: text("location"), Share: name, Create: &config.CreateFilestore{}}
 	case "gcp:compute/disk:Disk", "gcp:compute/regionDisk:RegionDisk":
 		disk := &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: []string{path.Base(text("zone"))}, Create: &config.CreateDisk{}}

@@ -14,20 +14,12 @@ import (
 
 // Args describes a volume.
 type Args struct {
+	Cloud
 	Volume config.Volume
 	// Found is the result of [Find] for its storage.
 	Found Found
 	// Pair is the volume's pair in the state of the stack.
 	Pair Pair
-	// Existing is true on an existing cluster. The stack then changes nothing in Google Cloud,
-	// and the cluster's operators grant the pods what they need.
-	Existing bool
-	// Owner is the label of what the stack creates.
-	Owner string
-	// Project is the Google Cloud project of a cluster that the stack creates.
-	Project string
-	// Network is the identifier of the cluster's network.
-	Network string
 	// Keys grants Google's services the use of keys.
 	Keys *iam.Keys
 	// Namespace holds the claim and the pods that mount it.

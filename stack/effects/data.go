@@ -33,7 +33,7 @@ func (u *update) volumes() {
 		case stays && !replaced && !slices.Equal(was.Options, is.Options) && len(u.before.Running()) > 0:
 			u.say(path, "pods that this update does not restart keep the old mountOptions of the volume %s. To restart a job that mounts it, "+
 				"run kubectl -n persia delete pods -l %s=JOB", name, config.JobLabel)
-		case !stays && !slices.Contains(folders(u.after), at):
+		case !stays && !u.after.has(at):
 			u.say(path, "the volume %s is no longer in the stack file%s", name, u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
 		}
 	}
@@ -137,19 +137,14 @@ func (u *update) restarts(was, is Role) bool {
 			of = "Secret " + volume.Secret.SecretName
 		}
 		files, known := u.after.files[of]
-		return known && !maps.Equal(u.before.files[of], files)
+		return known && u.before.files[of] != files
 	})
 }
 
 // data returns the directory with the data of a workload of PEDL, or "" if the data is lost with
 // the pod.
 func (s Stack) data(role Role) storedFolder {
-	for _, mount := range role.container().VolumeMounts {
-		if mount.Name == pedl.DataVolume {
-			return s.mounted(role, mount)
-		}
-	}
-	return storedFolder{}
+	return s.mounted(role, first(role.container().VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == pedl.DataVolume }))
 }
 
 // lostData says that the data of a workload is lost with its pod, if it is.
@@ -160,13 +155,16 @@ func lostData(name string, role Role) string {
 	return fmt.Sprintf(". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
 }
 
-// folders returns the directories that the volumes of a stack contain.
-func folders(s Stack) []storedFolder {
-	var all []storedFolder
-	for _, volume := range s.Volumes {
-		all = append(all, storedFolder{storage: volume.Storage, folder: volume.Folder})
-	}
-	return all
+// has reports whether a volume of the stack has a directory.
+func (s Stack) has(at storedFolder) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.Volumes)), func(v Volume) bool { return v.Storage == at.storage && v.Folder == at.folder })
+}
+
+// MountsBucket reports whether pods of a role mount a bucket.
+func (s Stack) MountsBucket(role Role) bool {
+	return slices.ContainsFunc(role.Pod.Volumes, func(volume corev1.Volume) bool {
+		return strings.HasPrefix(s.mounted(role, corev1.VolumeMount{Name: volume.Name}).storage, "gs://")
+	})
 }
 
 // directory begins the name of storage that goes with its node.
@@ -195,11 +193,6 @@ func storageOf(source corev1.PersistentVolumeSource) string {
 	}
 }
 
-// inPod names the storage of a pod's volume that has no claim. It is "" if the pod loses it.
-func inPod(source corev1.VolumeSource) string {
-	return storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
-}
-
 // storedFolder is a directory of a volume.
 type storedFolder struct {
 	// storage is a volume's storage, and folder a directory in it.
@@ -221,7 +214,7 @@ func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_
 
 // saved returns where the script of a job saves its checkpoints, as far as that is known.
 func (s Stack) saved(job Job) storedFolder {
-	if job.nnWorkers().variable(ownDirectory) != "" {
+	if job.nnWorkers().variable(ownDirectory).Value != "" {
 		return s.stored(job, ownDirectory)
 	}
 	return s.checkpoints(job)
@@ -233,7 +226,7 @@ const ownDirectory = "PERSIA_CKPT_DIR"
 // stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
 func (s Stack) stored(job Job, variable string) storedFolder {
 	nnWorkers := job.nnWorkers()
-	root := nnWorkers.variable(variable)
+	root := nnWorkers.variable(variable).Value
 	var at storedFolder
 	longest := -1
 	for _, mount := range nnWorkers.container().VolumeMounts {
@@ -265,17 +258,18 @@ func (s Stack) Record(job string) (bucket, object string) {
 // mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
 func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
 	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
-	volume := role.volume(mount.Name)
-	if volume.PersistentVolumeClaim == nil {
-		if at := inPod(volume.VolumeSource); at != "" {
-			return storedFolder{storage: at, folder: below}
+	source := role.volume(mount.Name).VolumeSource
+	if source.PersistentVolumeClaim == nil {
+		at := storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
+		if at == "" {
+			return storedFolder{}
 		}
-		return storedFolder{}
+		return storedFolder{storage: at, folder: below}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
-		if of := s.Volumes[name]; of.Claim == volume.PersistentVolumeClaim.ClaimName {
+		if of := s.Volumes[name]; of.Claim == source.PersistentVolumeClaim.ClaimName {
 			return storedFolder{storage: of.Storage, folder: path.Join(of.Folder, below)}
 		}
 	}
-	return storedFolder{storage: "the claim " + volume.PersistentVolumeClaim.ClaimName, folder: below}
+	return storedFolder{storage: "the claim " + source.PersistentVolumeClaim.ClaimName, folder: below}
 }

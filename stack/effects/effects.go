@@ -127,7 +127,7 @@ func restarted(was, is Job) []string {
 
 // start says from where the next attempt of a job trains.
 func (u *update) start(job Job) string {
-	own, at := job.nnWorkers().variable(ownDirectory), u.after.saved(job)
+	own, at := job.nnWorkers().variable(ownDirectory).Value, u.after.saved(job)
 	switch why := u.lost(at); {
 	case why != "":
 		return fmt.Sprintf("from the beginning, because its checkpoints in %s %s", at, why)

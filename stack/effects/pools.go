@@ -1,6 +1,7 @@
 package effects
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"persia/config"
 	"persia/gcp"
+	"persia/infra/gpu"
 )
 
 // Pool is a node pool.
@@ -70,14 +72,10 @@ var poolSettings = []struct {
 		return p.Cluster.ImageStreaming && p.ImageType == gcp.ImageCOS
 	}},
 	{field: "persia:nvidiaDriver", output: accelerator + "gpuDriverInstallationConfig.gpuDriverVersion", value: func(p NodePool) any {
-		switch {
-		case p.GPU == nil:
+		if p.GPU == nil {
 			return ""
-		case p.Driver.Installer == config.InstallerManaged:
-			return p.Driver.Version
-		default:
-			return gcp.DriverDisabled
 		}
+		return gpu.DriverVersion(p.Driver)
 	}},
 }
 
@@ -191,7 +189,7 @@ func changesOf(was, is Pool) (changes []string, recreates bool) {
 		if !strings.HasPrefix(path, "persia:") {
 			path = is.Path.String() + "." + path
 		}
-		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, written(old), written(now)))
+		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", path, cmp.Or(old, "not set"), cmp.Or(now, "not set")))
 		recreates = recreates && setting.recreates
 	}
 	return changes, recreates

@@ -32,8 +32,8 @@ type Stack struct {
 	Pools   map[string]Pool
 	NATS    map[string]NATS
 	PEDL    map[string]Role
-	// files are the files of PEDL's ConfigMaps and Secrets, by kind and name, as far as they are known.
-	files map[string]map[string]string
+	// files are the files of PEDL's ConfigMaps and Secrets as one text, by kind and name, as far as they are known.
+	files map[string]string
 	// Replaced is the cluster that gives way to the one of this stack, or nil.
 	Replaced *gke.Replacement
 }
@@ -81,7 +81,7 @@ type NATS struct {
 
 // New returns an empty stack.
 func New() Stack {
-	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]Role{}, files: map[string]map[string]string{}}
+	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]Role{}, files: map[string]string{}}
 }
 
 // types are the types of the objects that [Stack.Add] takes, by their types in Pulumi.
@@ -127,13 +127,9 @@ func (s Stack) Add(object any) {
 	case *appsv1.DaemonSet:
 		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 	case *corev1.ConfigMap:
-		s.files["ConfigMap "+object.Name] = object.Data
+		s.files["ConfigMap "+object.Name] = fmt.Sprintf("%q", object.Data)
 	case *corev1.Secret:
-		files := map[string]string{}
-		for name, content := range object.Data {
-			files[name] = string(content)
-		}
-		s.files["Secret "+object.Name] = files
+		s.files["Secret "+object.Name] = fmt.Sprintf("%q", object.Data)
 	case *appsv1.StatefulSet:
 		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 		s.addRole(object)
@@ -271,18 +267,13 @@ func (j Job) nnWorkers() Role { return j.Roles[config.KindNNWorker.Name] }
 
 // nats returns the name of the NATS cluster of a job.
 func (j Job) nats() string {
-	for _, entry := range j.nnWorkers().container().Env {
-		if entry.Name != "PERSIA_NATS_URL" {
-			continue
-		}
-		if entry.ValueFrom != nil && entry.ValueFrom.SecretKeyRef != nil {
-			return strings.TrimSuffix(entry.ValueFrom.SecretKeyRef.Name, "-client")
-		}
-		_, host, _ := strings.Cut(entry.Value, "://")
-		name, _, _ := strings.Cut(host, ".")
-		return name
+	url := j.nnWorkers().variable("PERSIA_NATS_URL")
+	if url.ValueFrom != nil && url.ValueFrom.SecretKeyRef != nil {
+		return strings.TrimSuffix(url.ValueFrom.SecretKeyRef.Name, "-client")
 	}
-	return ""
+	_, host, _ := strings.Cut(url.Value, "://")
+	name, _, _ := strings.Cut(host, ".")
+	return name
 }
 
 // container returns the container of a role.
@@ -293,24 +284,22 @@ func (r Role) container() corev1.Container {
 	return r.Pod.Containers[0]
 }
 
-// variable returns the value of an environment variable, or "".
-func (r Role) variable(name string) string {
-	for _, entry := range r.container().Env {
-		if entry.Name == name {
-			return entry.Value
-		}
-	}
-	return ""
+// variable returns an environment variable, which is empty if there is none.
+func (r Role) variable(name string) corev1.EnvVar {
+	return first(r.container().Env, func(v corev1.EnvVar) bool { return v.Name == name })
 }
 
-// volume returns a volume of a role's pods.
+// volume returns a volume of a role's pods, which is empty if there is none.
 func (r Role) volume(name string) corev1.Volume {
-	for _, volume := range r.Pod.Volumes {
-		if volume.Name == name {
-			return volume
-		}
+	return first(r.Pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+}
+
+// first returns the first of some values that is wanted, or the zero value.
+func first[T any](all []T, wanted func(T) bool) (found T) {
+	if i := slices.IndexFunc(all, wanted); i >= 0 {
+		found = all[i]
 	}
-	return corev1.Volume{}
+	return found
 }
 
 // plain returns an object as JSON has it.
@@ -375,12 +364,4 @@ func text(value any) string {
 	default:
 		return said
 	}
-}
-
-// written returns the value of a setting, or says that it has none.
-func written(value string) string {
-	if value == "" {
-		return "not set"
-	}
-	return value
 }
