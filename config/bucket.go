@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,8 +28,7 @@ type GCSFuse struct {
 type Sidecar struct {
 	// CPU is a quantity.
 	CPU string `json:"cpu,omitempty" default:"250m" form:"quantity"`
-	// Memory is a quantity. The default is for the four files that an embedding parameter server writes
-	// at the same time.
+	// Memory is a quantity. The default is for four files that are written at the same time.
 	Memory string `json:"memory,omitempty" default:"320Mi" form:"bytes"`
 	// EphemeralStorage is a quantity.
 	EphemeralStorage string `json:"ephemeralStorage,omitempty" default:"5Gi" form:"bytes"`
@@ -54,24 +54,20 @@ type CreateBucket struct {
 	Location string `json:"location,omitempty"`
 	// Versioning keeps overwritten and deleted objects as noncurrent versions.
 	Versioning bool `json:"versioning,omitempty"`
-	// SoftDeleteDays is how long you can restore deleted objects: from 7 to 90 days, or 0
-	// to delete them at once. Each checkpoint that the coordinator deletes is billed for that
-	// long.
+	// SoftDeleteDays is how long you can restore deleted objects, which are billed for that long: from
+	// 7 to 90 days, or 0 to delete them at once.
 	SoftDeleteDays int `json:"softDeleteDays,omitempty" default:"7" min:"0"`
-	// DeleteNoncurrent makes Cloud Storage delete old noncurrent versions. Default: they
-	// are kept.
+	// DeleteNoncurrent deletes old noncurrent versions. Default: they are kept.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
 
 	Creation `json:",inline"`
 }
 
-// DeleteNoncurrent deletes noncurrent versions: overwritten and deleted objects. It never deletes
-// a live object.
+// DeleteNoncurrent deletes noncurrent versions: overwritten and deleted objects.
 type DeleteNoncurrent struct {
 	// Prefix is the directory of the bucket to which the rule applies, like criteo/.
 	Prefix string `json:"prefix" form:"prefix"`
-	// AfterDays is how many days a version is kept after it became noncurrent, at least
-	// 7.
+	// AfterDays is how long a version is kept after it became noncurrent, at least 7.
 	AfterDays int `json:"afterDays" min:"7"`
 	// NewerVersions is how many newer versions of an object must exist before a version is
 	// deleted. With 1, the last version of a deleted object is kept.
@@ -84,11 +80,8 @@ func (g *GCSFuse) resolve(stack *Stack) {
 	if g.Create == nil {
 		return
 	}
-	if g.Create.Location == "" {
-		g.Create.Location = stack.Cluster.Region
-	}
 	// Cloud Storage returns locations in upper case.
-	g.Create.Location = strings.ToUpper(g.Create.Location)
+	g.Create.Location = strings.ToUpper(cmp.Or(g.Create.Location, stack.Cluster.Region))
 }
 
 func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {

@@ -17,8 +17,7 @@ type Cluster struct {
 	// Name is the name of the cluster, and the prefix of the names of its network, router,
 	// and node service account.
 	Name string `json:"name" form:"name"`
-	// Existing describes an existing cluster to use. Of the other fields, only `name` and `replace`
-	// apply.
+	// Existing describes an existing cluster. Of the other fields, only `name` and `replace` apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`
 	// Region is a Google Cloud region, like us-central1.
 	Region string `json:"region,omitempty"`
@@ -30,16 +29,13 @@ type Cluster struct {
 	// DeletionProtection prevents the deletion of the cluster, and the deletion and replacement
 	// of its node pools.
 	DeletionProtection bool `json:"deletionProtection,omitempty" default:"true"`
-	// Replace is the name of a cluster that an update may replace although jobs run in it.
-	// Default: none.
+	// Replace names a cluster that an update may replace although jobs run in it. Default: none.
 	Replace     string      `json:"replace,omitempty"`
 	Maintenance Maintenance `json:"maintenance,omitempty"`
 
-	// PrivateEndpoint removes the public endpoint of the control plane: Pulumi must run inside the
-	// network.
+	// PrivateEndpoint removes the control plane's public endpoint: Pulumi must run inside the network.
 	PrivateEndpoint bool `json:"privateEndpoint,omitempty"`
-	// AuthorizedNetworks are the networks that may reach the control plane. Default:
-	// only the cluster's own network.
+	// AuthorizedNetworks may reach the control plane. Default: only the cluster's own network.
 	AuthorizedNetworks []AuthorizedNetwork `json:"authorizedNetworks,omitempty"`
 	Network            Network             `json:"network,omitempty"`
 	Encryption         Encryption          `json:"encryption,omitempty"`
@@ -54,8 +50,7 @@ type Cluster struct {
 
 // ExistingCluster says how to reach an existing cluster. Set `kubeconfig`, `context`, or both.
 type ExistingCluster struct {
-	// Kubeconfig is the absolute path of a kubeconfig file. Default: the file of
-	// the environment variable KUBECONFIG, or ~/.kube/config.
+	// Kubeconfig is the absolute path of a kubeconfig file. Default: $KUBECONFIG, or ~/.kube/config.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Context is a context of the kubeconfig. Default: its current one.
 	Context string `json:"context,omitempty"`
@@ -83,14 +78,12 @@ type Exclusion struct {
 	End string `json:"end" form:"time"`
 }
 
-// Encryption names keys of Cloud KMS, as
-// projects/P/locations/L/keyRings/R/cryptoKeys/K. The stack grants GKE their use. Default:
-// Google's own keys.
+// Encryption names keys of Cloud KMS, as projects/P/locations/L/keyRings/R/cryptoKeys/K, which the
+// stack lets GKE use. Default: Google's own keys.
 type Encryption struct {
 	// Secrets encrypts the Secrets of the cluster. The key must be in the cluster's region.
 	Secrets string `json:"secrets,omitempty" form:"kmsKey"`
-	// BootDisks encrypts the boot disks of all nodes. The key must be in the cluster's
-	// region or global.
+	// BootDisks encrypts all boot disks. The key must be in the cluster's region or global.
 	BootDisks string `json:"bootDisks,omitempty" form:"kmsKey"`
 }
 

@@ -13,9 +13,8 @@ import (
 // PostgreSQL is the database of the master: one that the stack runs, or an existing one.
 type PostgreSQL struct {
 	Image DatabaseImage `json:"image,omitempty"`
-	// Resources are the requests and limits of the database. Each has a default: limits
-	// {cpu: 8, memory: 32G}, requests {cpu: 4, memory: 16G}, but no request exceeds a
-	// limit that you set.
+	// Resources are the requests and limits. Each has a default: limits {cpu: 8, memory: 32G}, requests
+	// {cpu: 4, memory: 16G}, but no request exceeds a limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Password is the password of the admin user, postgres, set with `pulumi config set
 	// --secret`. Required unless you set `external`.
@@ -24,12 +23,10 @@ type PostgreSQL struct {
 	Database string `json:"postgresqlDatabase,omitempty" default:"pedl"`
 	// InitdbArgs are arguments of initdb, which creates the database once. Default none.
 	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
-	// SchedulerName is the scheduler of the database's pod. Default: the cluster's
-	// default scheduler.
+	// SchedulerName is the scheduler of the database's pod. Default: the cluster's.
 	SchedulerName string `json:"schedulerName,omitempty" form:"subdomain"`
-	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for
-	// max_connections. Default {maxConnections: 2000, sharedBuffers: 512MB}. You can
-	// override each separately.
+	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for max_connections.
+	// By default, maxConnections is 2000, and sharedBuffers is 512MB.
 	ExtendedConfig map[string]SettingValue `json:"postgresqlExtendedConfig,omitempty"`
 	Persistence    Persistence             `json:"persistence,omitempty"`
 	Service        DatabaseService         `json:"service,omitempty"`
@@ -47,10 +44,12 @@ type DatabaseImage struct {
 	Tag string `json:"tag,omitempty" default:"10.23.0-debian-11-r3"`
 	// PullPolicy is Always, IfNotPresent, or Never.
 	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
-	// PullSecrets are Secrets in the namespace pedl with registry credentials. Default
-	// none.
+	// PullSecrets are Secrets in the namespace pedl with registry credentials.
 	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty" unique:"name"`
 }
+
+// Reference returns the reference of the image.
+func (i DatabaseImage) Reference() string { return i.Registry + "/" + i.Repository + ":" + i.Tag }
 
 // SettingValue is the value of a setting of PostgreSQL: a string, a number, or a boolean.
 type SettingValue string
@@ -81,20 +80,17 @@ type Persistence struct {
 	Enabled bool `json:"enabled,omitempty" default:"true"`
 	// ExistingClaim is a PersistentVolumeClaim in the namespace pedl.
 	ExistingClaim string `json:"existingClaim,omitempty" form:"subdomain"`
-	// StorageClass is the storage class that creates the volume and determines its
-	// reclaim policy.
+	// StorageClass creates the volume and determines its reclaim policy.
 	StorageClass string `json:"storageClass,omitempty" form:"subdomain"`
 	// AccessMode is ReadWriteOnce, or ReadWriteMany for storage that is not a disk.
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" default:"ReadWriteOnce" enum:"ReadWriteOnce,ReadWriteMany"`
 	// Annotations are annotations of the volume and its claim. Default none.
 	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
-	// Size is the size of the volume. You can increase it if the stack creates the
-	// volume.
+	// Size is the size of the volume. You can increase it if the stack creates it.
 	Size string `json:"size,omitempty" default:"100Gi"`
 	// SubPath is the directory of the volume to mount. Default: its root.
 	SubPath string `json:"subPath,omitempty" form:"below"`
-	// MountPath is where the volume is mounted. The data is in the directory data below
-	// it.
+	// MountPath is where the volume is mounted. The data is in its directory data.
 	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql" form:"directory"`
 
 	Sources `json:",inline"`
@@ -132,8 +128,7 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 		input.OnlyFields(p, path, *d, "of an external database", "external")
 		return
 	}
-	image := d.Image.Registry + "/" + d.Image.Repository + ":" + d.Image.Tag
-	checkImage(p, path.Child("image"), image, ImagePostgreSQL.Reference())
+	checkImage(p, path.Child("image"), d.Image.Reference(), ImagePostgreSQL.Reference())
 	checkResources(p, path.Child("resources"), databaseName, d.Resources)
 	if d.Password == "" {
 		input.Password(p, path.Child("postgresqlPassword"), d.Password)
@@ -197,12 +192,4 @@ func (d *Persistence) volume() Volume {
 		ReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 		Sources:       d.Sources,
 	}
-}
-
-// Volume returns the volume of the database, and whether it is a volume of the stack.
-func (d *PostgreSQL) Volume() (Volume, bool) {
-	if d.External != nil || !d.Persistence.Enabled || d.Persistence.Source() == nil {
-		return Volume{}, false
-	}
-	return d.Persistence.volume(), true
 }

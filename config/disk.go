@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,8 +20,7 @@ type PersistentDisk struct {
 	// Zones are the zone of the disk, or both zones of a regional disk. Default with create: the
 	// first zone of the cluster.
 	Zones []string `json:"zones,omitempty"`
-	// Project is the Google Cloud project of the disk. Default: the project of the stack.
-	// Required on an existing cluster.
+	// Project is the disk's project. Default: the stack's. Required on an existing cluster.
 	Project string `json:"project,omitempty"`
 	// FSType is the file system.
 	FSType string      `json:"fsType,omitempty" default:"ext4" enum:"btrfs,ext2,ext3,ext4,xfs"`
@@ -59,9 +59,7 @@ func (d *PersistentDisk) Region() string {
 func (d *PersistentDisk) String() string { return d.Handle() }
 
 func (d *PersistentDisk) resolve(stack *Stack) {
-	if d.Project == "" {
-		d.Project = stack.Project
-	}
+	d.Project = cmp.Or(d.Project, stack.Project)
 	if d.Create != nil && len(d.Zones) == 0 && len(stack.Cluster.Zones) > 0 {
 		d.Zones = stack.Cluster.Zones[:1:1]
 	}
@@ -126,8 +124,7 @@ type Filestore struct {
 	Location string `json:"location,omitempty"`
 	// Share is the name of the share. Default with create: checkpoints.
 	Share string `json:"share,omitempty"`
-	// IP is the address of the instance. Default: the stack asks Filestore for it, which
-	// is not possible on an existing cluster.
+	// IP is the address. By default the stack asks Filestore, but not on an existing cluster.
 	IP     string           `json:"ip,omitempty" form:"address"`
 	Create *CreateFilestore `json:"create,omitempty"`
 }
@@ -153,9 +150,7 @@ func (f *Filestore) resolve(stack *Stack) {
 	if f.Create == nil {
 		return
 	}
-	if f.Share == "" {
-		f.Share = "checkpoints"
-	}
+	f.Share = cmp.Or(f.Share, "checkpoints")
 	switch {
 	case f.Location != "":
 	case f.Create.Tier == "REGIONAL" || f.Create.Tier == "ENTERPRISE":

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/distribution/reference"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -58,10 +59,8 @@ var ImageKueue = Image{Repository: "registry.k8s.io/kueue/kueue", Tag: "v0.16.1"
 // ImagePython runs the script that asks for the nodes of queued provisioning.
 var ImagePython = Image{Repository: "python", Tag: "3.13-alpine"}
 
-// PEDL, its database, and the check of its nodes.
+// PEDL's database, and the check of its nodes.
 var (
-	ImagePEDLMaster = Image{Repository: "determinedai/pedl-master"}
-	ImagePEDLAgent  = Image{Repository: "determinedai/pedl-agent"}
 	// ImagePostgreSQL is the last image of the chart's release 10. Bitnami has removed the chart's
 	// own, docker.io/bitnami/postgresql:10.8.0 (bitnami/containers, issues 83267 and 96169).
 	ImagePostgreSQL = Image{Repository: "docker.io/bitnamilegacy/postgresql", Tag: "10.23.0-debian-11-r3"}
@@ -102,10 +101,8 @@ type Cache struct {
 	// Registry is the host name of the registry: docker.io, for all images without a
 	// registry in their name, or another, like quay.io.
 	Registry string `json:"registry"`
-	// Repository is an existing remote repository, in the form
-	// LOCATION-docker.pkg.dev/PROJECT/REPOSITORY. Default, for docker.io only: the stack
-	// creates NAME-docker-hub in the cluster's region, and deletes it when the stack is
-	// destroyed.
+	// Repository is an existing remote repository, as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY. Default, for
+	// docker.io only: NAME-docker-hub in the cluster's region, which the stack creates and deletes.
 	Repository string `json:"repository,omitempty"`
 	// Credentials are for a Docker Hub account, for a repository that the stack creates. Default
 	// none: then the cache serves only public images.
@@ -160,6 +157,14 @@ func (s Images) Reference(image string) string {
 // of pods.
 func (s Images) PrivateReference(image string) string {
 	return s.through(image, func(c Cache) bool { return c.Credentials != nil })
+}
+
+// PulledWith returns the reference by which nodes pull an image with pull secrets, if any. With them, it may be private.
+func (s Images) PulledWith(secrets []corev1.LocalObjectReference, image string) string {
+	if len(secrets) > 0 {
+		return s.PrivateReference(image)
+	}
+	return s.Reference(image)
 }
 
 // through returns the image in the first suitable cache of its registry, or the image itself.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -10,17 +11,15 @@ import (
 // Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob;
 // the names that older releases of PERSIA use are accepted too.
 type Job struct {
-	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job.
-	// The other fields here override it, and a NatsCluster in it sets what persia:nats does
-	// not.
+	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job. The other
+	// fields here override it, and a NatsCluster in it sets what persia:nats does not.
 	Manifest string `json:"manifest,omitempty"`
 	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
 	// roles, and `persiaEnv` are required without `manifest`.
 	Name string `json:"name,omitempty"`
 	// RunID names one run of the training job. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" form:"label"`
-	// Suspend removes all replicas of the job so that their nodes can be released, after
-	// the job has finished or until you resume it.
+	// Suspend removes all replicas of the job, so that their nodes can be released.
 	Suspend bool `json:"suspend,omitempty"`
 	// Engine chooses what creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all
 	// roles, whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
@@ -58,8 +57,7 @@ type Job struct {
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
-	// ImagePullSecrets are Secrets of the namespace persia with the credentials of
-	// registries.
+	// ImagePullSecrets are Secrets of the namespace persia with registry credentials.
 	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty" unique:"name"`
 
 	// NNWorker trains the dense neural network.
@@ -139,8 +137,7 @@ type Role struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// VolumeMounts mount the job's `volumes` by name.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`
-	// TerminationGracePeriodSeconds is how long a replica may take to stop, for example
-	// to write a checkpoint.
+	// TerminationGracePeriodSeconds is how long a replica may take to stop.
 	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" max:"86400"`
 
 	stored []storedMount // the volumes of the stack that the role mounts
@@ -155,8 +152,7 @@ type storedMount struct {
 // NNWorker is the role whose replicas start several processes.
 type NNWorker struct {
 	Role `json:",inline"`
-	// NprocPerNode is the number of training processes per replica. Default: the number
-	// of GPUs that a replica requests, or 1.
+	// NprocPerNode is the number of training processes per replica. Default: its GPUs, or 1.
 	NprocPerNode int `json:"nprocPerNode,omitempty" min:"1"`
 }
 
@@ -166,13 +162,9 @@ func (j *Job) At() *field.Path { return j.at }
 // Resolve fills in defaults that depend on other fields. It leaves an empty image, which
 // means the default image of the role.
 func (j *Job) Resolve() {
-	if j.NNWorker.NprocPerNode == 0 {
-		j.NNWorker.NprocPerNode = max(1, GPUs(j.NNWorker.Resources))
-	}
+	j.NNWorker.NprocPerNode = cmp.Or(j.NNWorker.NprocPerNode, max(1, GPUs(j.NNWorker.Resources)))
 	for _, role := range j.Roles() {
-		if role.NodePool == "" {
-			role.NodePool = j.NodePool
-		}
+		role.NodePool = cmp.Or(role.NodePool, j.NodePool)
 	}
 }
 

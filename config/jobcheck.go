@@ -182,18 +182,13 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 		}
 		for _, role := range j.Roles() { // GKE, "Node upgrade strategies", "Spot VMs"
 			at, most, when := j.at.Child(role.Field, "terminationGracePeriodSeconds"), 3600, "GKE waits when it upgrades a node"
-			if pool, _ := s.Pool(role.NodePool); pool.Spot {
+			pool, _ := s.Pool(role.NodePool)
+			if pool.Spot {
 				most, when = 15, "pods get when Google preempts a spot machine, as pool "+pool.Name+" has"
 			}
 			if grace := role.TerminationGracePeriodSeconds; grace > most && p.Given(at) {
 				p.Warn(at, "%d seconds are more than the %d that %s; write at most %d, or choose another pool", grace, most, when, most)
 			}
-		}
-		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
-			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
-		}
-		for _, role := range j.Roles() {
-			pool, _ := s.Pool(role.NodePool)
 			room := s.nodeRoom(pool).EphemeralBytes
 			for k, volume := range j.Volumes {
 				scratch := volume.EmptyDir
@@ -204,6 +199,9 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 						"write disk.sizeGb or localSsdCount for the pool", room/capacity.GiB, role.NodePool)
 				}
 			}
+		}
+		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
+			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
 		}
 		if pool, _ := s.Pool(j.EmbeddingParameterServer.NodePool); pool.Spot {
 			p.Warn(j.at.Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)
@@ -226,13 +224,11 @@ func (s *Stack) warnOfSecrets(p *input.Problems) {
 		for k, secret := range j.ImagePullSecrets {
 			warn(j.at.Child("imagePullSecrets").Index(k), "Secret", secret.Name, nil)
 		}
-		for _, env := range j.envs() {
-			for k, e := range env.list {
-				if from := e.ValueFrom; from != nil && from.SecretKeyRef != nil {
-					warn(env.at.Index(k), "Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
-				} else if from != nil && from.ConfigMapKeyRef != nil {
-					warn(env.at.Index(k), "ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
-				}
+		for _, e := range j.variables() {
+			if from := e.ValueFrom; from != nil && from.SecretKeyRef != nil {
+				warn(e.at, "Secret", from.SecretKeyRef.Name, from.SecretKeyRef.Optional)
+			} else if from != nil && from.ConfigMapKeyRef != nil {
+				warn(e.at, "ConfigMap", from.ConfigMapKeyRef.Name, from.ConfigMapKeyRef.Optional)
 			}
 		}
 		for k, volume := range j.Volumes {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"net/netip"
 	"path"
 	"regexp"
@@ -59,18 +60,16 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 		c.Warn(j.at.Child("mounts"), "there is no volume that %s at one path, so the job keeps no checkpoint "+
 			"and begins anew when it loses a replica; add a mount without readOnly to the job", roles)
 	}
-	for _, env := range j.envs() {
-		for i, e := range env.list {
-			if e.Name != checkpointDirectory || e.Value == "" || strings.Contains(e.Value, "$(") {
-				continue
-			}
-			below := func(d directory) bool {
-				return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
-			}
-			if !shared(below) {
-				c.Warn(env.at.Index(i).Child("value"), "%s is below no volume that %s, so checkpoints are lost with the containers, "+
-					"or cannot be loaded; write a path below a mountPath", e.Value, roles)
-			}
+	for _, e := range j.variables() {
+		if e.Name != checkpointDirectory || e.Value == "" || strings.Contains(e.Value, "$(") {
+			continue
+		}
+		below := func(d directory) bool {
+			return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
+		}
+		if !shared(below) {
+			c.Warn(e.at.Child("value"), "%s is below no volume that %s, so checkpoints are lost with the containers, "+
+				"or cannot be loaded; write a path below a mountPath", e.Value, roles)
 		}
 	}
 }
@@ -82,17 +81,15 @@ func (c *jobChecker) sameCheckpoints(jobs []Job) {
 	first := map[directory]*Job{}
 	for i := range jobs {
 		j := &jobs[i]
-		for _, env := range j.envs() {
-			for k, e := range env.list {
-				d := directory{j.volumeAt(e.Value), path.Clean(e.Value)}
-				if e.Name != checkpointDirectory || d.volume == "" {
-					continue
-				}
-				if other := first[d]; other != nil && other != j {
-					c.Warn(env.at.Index(k).Child("value"), "%s is also the directory of %s, so each of the two jobs removes the checkpoints of the other; write a directory for each job", e.Value, c.PathOf(other.At()))
-				}
-				first[d] = j
+		for _, e := range j.variables() {
+			d := directory{j.volumeAt(e.Value), path.Clean(e.Value)}
+			if e.Name != checkpointDirectory || d.volume == "" {
+				continue
 			}
+			if other := first[d]; other != nil && other != j {
+				c.Warn(e.at.Child("value"), "%s is also the directory of %s, so each of the two jobs removes the checkpoints of the other; write a directory for each job", e.Value, c.PathOf(other.At()))
+			}
+			first[d] = j
 		}
 	}
 }
@@ -107,20 +104,25 @@ func (j *Job) volumeAt(file string) string {
 	return ""
 }
 
-// envList is a list of variables with its path.
-type envList struct {
-	at    *field.Path
-	list  []corev1.EnvVar
-	kinds []Kind // the roles that have them
+// variable is an environment variable with its path.
+type variable struct {
+	at *field.Path
+	corev1.EnvVar
 }
 
-// envs returns the variables of the job and of each role.
-func (j *Job) envs() []envList {
-	lists := []envList{{j.at.Child("env"), j.Env, Kinds()}}
-	for _, role := range j.Roles() {
-		lists = append(lists, envList{j.at.Child(role.Field, "env"), role.Env, []Kind{role.Kind}})
+// variables returns the variables of the job and of each role.
+func (j *Job) variables() []variable {
+	var all []variable
+	add := func(path *field.Path, env []corev1.EnvVar) {
+		for i, e := range env {
+			all = append(all, variable{path.Index(i), e})
+		}
 	}
-	return lists
+	add(j.at.Child("env"), j.Env)
+	for _, role := range j.Roles() {
+		add(j.at.Child(role.Field, "env"), role.Env)
+	}
+	return all
 }
 
 // checkpointDirectory is the variable with the directory of a job's checkpoints.
@@ -128,13 +130,11 @@ const checkpointDirectory = "PERSIA_CKPT_DIR"
 
 // warnOfVariables warns of variables that lead a job to the NATS of another one.
 func (c *jobChecker) warnOfVariables(j *Job) {
-	for _, env := range j.envs() {
-		for i, e := range env.list {
-			if slices.Contains(natsVariables, e.Name) {
-				c.Warn(env.at.Index(i).Child("name"), "%s leads the job to another NATS than its own, and two jobs on one NATS train on each other's data; remove it", e.Name)
-			} else if address := closed(e.Value, j.Name); address != "" {
-				c.Warn(env.at.Index(i).Child("value"), "%s is closed to the job, whose network policy opens DNS, port 443, and its own NATS; allow the port with a policy of your own for pods with the label persia_job=%s", address, j.Name)
-			}
+	for _, e := range j.variables() {
+		if slices.Contains(natsVariables, e.Name) {
+			c.Warn(e.at.Child("name"), "%s leads the job to another NATS than its own, and two jobs on one NATS train on each other's data; remove it", e.Name)
+		} else if address := closed(e.Value, j.Name); address != "" {
+			c.Warn(e.at.Child("value"), "%s is closed to the job, whose network policy opens DNS, port 443, and its own NATS; allow the port with a policy of your own for pods with the label persia_job=%s", address, j.Name)
 		}
 	}
 }
@@ -157,12 +157,9 @@ func closed(value, job string) string {
 		if parts == nil {
 			continue
 		}
-		scheme, host, port := parts[1], parts[2], parts[3]
+		scheme, host, port := parts[1], parts[2], cmp.Or(parts[3], wellKnownPorts[parts[1]])
 		address, err := netip.ParseAddr(host)
 		own := host == "localhost" || err == nil && address.IsLoopback() || strings.HasPrefix(host, job+"-")
-		if port == "" {
-			port = wellKnownPorts[scheme]
-		}
 		named := err == nil || strings.Contains(host, ".") && strings.ContainsFunc(host, unicode.IsLetter)
 		if (scheme != "" || named) && port != "" && port != "443" && port != "53" && !own {
 			return host + ":" + port

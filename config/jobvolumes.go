@@ -55,7 +55,7 @@ func checkSystemDirectory(p *input.Problems, at *field.Path, directory string) {
 func checkWritable(p *input.Problems, at *field.Path, directory string, pool Pool) {
 	if pool.ImageType == gcp.ImageCOS && path.IsAbs(directory) && gcp.SystemDirectory(directory) == "" && !gcp.WritableOnCOS(directory) {
 		p.Invalid(at, directory, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
-			pool.Name, input.Or(gcp.COSWritable()), gcp.ImageUbuntu)
+			pool.Name, input.Or(gcp.COSWritable), gcp.ImageUbuntu)
 	}
 }
 

@@ -31,8 +31,7 @@ type MachineType struct {
 	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
 	// SpotHourlyPrice is the same for a spot machine.
 	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
-	// HoursBetweenFailures is the expected time until a machine fails, for the interval of
-	// checkpoints. Default: never.
+	// HoursBetweenFailures is the expected time until a machine fails. Default: never.
 	HoursBetweenFailures float64 `json:"hoursBetweenFailures,omitempty"`
 	// SpotHoursBetweenFailures is the same until a spot machine fails or is reclaimed.
 	SpotHoursBetweenFailures float64 `json:"spotHoursBetweenFailures,omitempty"`

@@ -33,8 +33,7 @@ type NATS struct {
 	// MaxPayload is the size of the largest message in bytes, at most 67108864. A server
 	// buffers four messages for a slow client.
 	MaxPayload int `json:"maxPayload,omitempty" default:"52428800" max:"67108864"`
-	// Resources are the requests and limits of one server. Default: 500m of cpu and 1Gi of
-	// memory.
+	// Resources are the requests and limits of one server. Default: {cpu: 500m, memory: 1Gi}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// NodePool is the node pool of the servers. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
@@ -64,9 +63,7 @@ var defaultCPU, defaultMemory = resource.MustParse("500m"), resource.MustParse("
 
 // Resolve fills in defaults that depend on other settings and on the name of the system pool.
 func (s *NATS) Resolve(systemPool string) {
-	if s.NodePool == "" {
-		s.NodePool = systemPool
-	}
+	s.NodePool = cmp.Or(s.NodePool, systemPool)
 	if s.Resources.Limits == nil && s.Resources.Requests == nil {
 		s.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: defaultCPU, corev1.ResourceMemory: defaultMemory}
 	}

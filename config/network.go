@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"net/netip"
@@ -20,8 +21,7 @@ type AuthorizedNetwork struct {
 	CIDR string `json:"cidr"`
 }
 
-// Network has the address ranges of the cluster's own network, in CIDR notation. They must not
-// overlap.
+// Network has the address ranges of the cluster's network, in CIDR notation. They must not overlap.
 type Network struct {
 	// Nodes is the primary range of the subnetwork, with an address for each node. Default
 	// 10.0.0.0/20, or larger if the pools need it.
@@ -88,12 +88,8 @@ func checkCIDR(p *input.Problems, path *field.Path, cidr string) (netip.Prefix, 
 // resolve chooses ranges with room for the pools. It chooses larger ones than the usual only
 // if those are too small, so that adding nodes rarely replaces the network.
 func (n *Network) resolve(needs addressNeeds) {
-	if n.Nodes == "" {
-		n.Nodes = fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(needs.nodeAddresses()))))
-	}
-	if n.Pods == "" {
-		n.Pods = fmt.Sprintf("10.64.0.0/%d", min(14, max(10, prefixFor(needs.PodAddresses))))
-	}
+	n.Nodes = cmp.Or(n.Nodes, fmt.Sprintf("10.0.0.0/%d", min(20, max(18, prefixFor(needs.nodeAddresses())))))
+	n.Pods = cmp.Or(n.Pods, fmt.Sprintf("10.64.0.0/%d", min(14, max(10, prefixFor(needs.PodAddresses)))))
 }
 
 // ranges returns the ranges that grow with the nodes. They must be valid.

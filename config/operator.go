@@ -9,8 +9,7 @@ import (
 	"persia/config/input"
 )
 
-// Operator are the settings of PERSIA's own operator, which the stack runs if a job has `engine:
-// operator`.
+// Operator describes PERSIA's own operator, which runs if a job has `engine: operator`.
 type Operator struct {
 	// Image is an image with PERSIA's Python package, persia-k8s-utils on the path, and python3.
 	// Required if the operator runs.

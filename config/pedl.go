@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -147,9 +148,7 @@ type SupportCheck struct {
 
 // Resolve fills in defaults that depend on other fields and on the rest of the stack file.
 func (f *PEDL) Resolve(stack *Stack) {
-	if f.NodePool == "" {
-		f.NodePool = stack.SystemPoolName()
-	}
+	f.NodePool = cmp.Or(f.NodePool, stack.SystemPoolName())
 	defaultResources(&f.Resources, masterResources)
 	defaultResources(&f.Agent.Resources, agentResources)
 	if f.Agent.Tolerations == nil {

@@ -80,11 +80,11 @@ func (s *Stack) warnOfPEDL(p *input.Problems) {
 	}
 }
 
-// PEDLDatabase returns the volume of PEDL's database, and whether it is a volume of the
-// stack.
+// PEDLDatabase returns the volume of PEDL's database, and whether it is a volume of the stack.
 func (s *Stack) PEDLDatabase() (Volume, bool) {
-	if s.PEDL == nil {
+	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
 		return Volume{}, false
 	}
-	return s.PEDL.Postgres.Volume()
+	data := s.PEDL.Postgres.Persistence
+	return data.volume(), data.Enabled && data.Source() != nil
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -19,16 +20,14 @@ import (
 // the pool, although GKE may recreate its nodes one by one, and replace deletes the pool with
 // all of its nodes and creates another.
 type Pool struct {
-	// Name is the name of the pool, by which you assign roles and NATS servers to it. The
-	// name system is reserved.
+	// Name is the pool's name, by which you assign roles and NATS servers. The name system is reserved.
 	Name string `json:"name" form:"name" change:"replace"`
 	// MachineType is a predefined machine type of Compute Engine, like
 	// n2-highmem-32, that is not shared-core, or one that machineTypes describes.
 	MachineType string `json:"machineType" change:"update"`
 	// Zones are the zones over which the nodes are spread evenly. Default: the cluster's.
 	Zones []string `json:"zones,omitempty" change:"update"`
-	// Nodes is a fixed number of nodes across all zones. Set either `nodes` or
-	// `autoscaling`.
+	// Nodes is a fixed number of nodes across all zones. Set `nodes` or `autoscaling`.
 	Nodes *int `json:"nodes,omitempty" change:"update"`
 	// Autoscaling lets GKE choose the number of nodes.
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty" change:"update"`
@@ -37,16 +36,14 @@ type Pool struct {
 	// Spot creates spot nodes, which Google Cloud may reclaim at any time. They get the label and
 	// the taint cloud.google.com/gke-spot=true.
 	Spot bool `json:"spot,omitempty" change:"replace"`
-	// QueuedProvisioning creates nodes for the nn-workers of a queued job, all of them at
-	// once.
+	// QueuedProvisioning creates nodes for the nn-workers of a queued job, all at once.
 	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
 	// Reservation is the Compute Engine reservation that the nodes use: its name, or
 	// projects/P/reservations/R in another project, with /reservationBlocks/B for one block.
 	Reservation string `json:"reservation,omitempty" change:"replace"`
 	// CompactPlacement places the nodes close to each other, in one zone.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
-	// GPU attaches GPUs to nodes whose machine type accepts them. Default:
-	// the GPUs of the machine type.
+	// GPU attaches GPUs to nodes whose machine type accepts them. Default: the machine's.
 	GPU *GPU `json:"gpu,omitempty" change:"replace"`
 	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD, or, for a GPU
 	// pool, the image that the stack's NVIDIA driver needs.
@@ -57,8 +54,7 @@ type Pool struct {
 	LocalSSDs int `json:"localSsdCount,omitempty" min:"1" change:"replace"`
 	// FastSocket speeds up NCCL between GPU nodes with Container-Optimized OS.
 	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
-	// MaxPodsPerNode is from 8 to 256. It determines how many addresses GKE reserves
-	// for a node.
+	// MaxPodsPerNode is from 8 to 256, and determines the addresses that GKE reserves for a node.
 	MaxPodsPerNode int     `json:"maxPodsPerNode,omitempty" default:"110" min:"8" max:"256" change:"replace"`
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
@@ -81,8 +77,7 @@ type Autoscaling struct {
 
 // GPU describes the GPUs of a node.
 type GPU struct {
-	// Type is Compute Engine's name for the accelerator, like nvidia-tesla-a100.
-	// Default: the machine's.
+	// Type is Compute Engine's name, like nvidia-tesla-a100. Default: the machine's.
 	Type string `json:"type,omitempty"`
 	// Count is the number of GPUs per node. Default: the machine's.
 	Count int `json:"count,omitempty"`
@@ -134,7 +129,7 @@ const zonesByDefault = 3
 // resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA
 // driver.
 func (p *Pool) resolve(stack *Stack) {
-	m, known := stack.MachineTypes.lookup(p.MachineType)
+	m, _ := stack.MachineTypes.lookup(p.MachineType)
 	p.resolveGPU(m)
 	if stack.existing() {
 		return
@@ -157,9 +152,7 @@ func (p *Pool) resolve(stack *Stack) {
 	if disks := m.BootDisks(); p.Disk.Type == "" && len(disks) > 0 {
 		p.Disk.Type = disks[0]
 	}
-	if known && p.LocalSSDs == 0 {
-		p.LocalSSDs = m.BundledLocalSSDs()
-	}
+	p.LocalSSDs = cmp.Or(p.LocalSSDs, m.BundledLocalSSDs())
 	// Additional nodes would need machines and quota that the stack itself does not need.
 	// They gain nothing where only roles run: a replica that moves ends its attempt.
 	noSurge := p.GPU != nil || p.Reservation != "" || m.MemoryOptimized()
@@ -187,15 +180,9 @@ func (p *Pool) resolveGPU(m gcp.Machine) {
 	if m.GPUs == 0 {
 		return
 	}
-	if p.GPU == nil {
-		p.GPU = &GPU{}
-	}
-	if p.GPU.Type == "" {
-		p.GPU.Type = m.GPUType
-	}
-	if p.GPU.Count == 0 {
-		p.GPU.Count = m.GPUs
-	}
+	p.GPU = cmp.Or(p.GPU, &GPU{})
+	p.GPU.Type = cmp.Or(p.GPU.Type, m.GPUType)
+	p.GPU.Count = cmp.Or(p.GPU.Count, m.GPUs)
 }
 
 // MostNodes returns the maximum number of nodes of a pool.
@@ -210,12 +197,7 @@ func (p Pool) MostNodes() int {
 }
 
 // ZoneCount returns the number of zones of a pool.
-func (p Pool) ZoneCount() int {
-	if len(p.Zones) == 0 {
-		return zonesByDefault
-	}
-	return len(p.Zones)
-}
+func (p Pool) ZoneCount() int { return cmp.Or(len(p.Zones), zonesByDefault) }
 
 // WholeZones rounds a number of nodes up to a multiple of the zones, if the pool has a fixed
 // number of nodes.

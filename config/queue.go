@@ -14,8 +14,7 @@ import (
 // Queue are the queues in which jobs with `engine: jobset` wait until there is room for all of
 // their pods. Kueue runs them. A stack without teams has no queues.
 type Queue struct {
-	// Existing says that the cluster already has JobSet and Kueue. By default the stack installs
-	// both.
+	// Existing says that the cluster has JobSet and Kueue. By default the stack installs both.
 	Existing bool `json:"existing,omitempty"`
 	// Teams are groups of users. Each has a queue, and may use what other teams leave idle.
 	Teams []Team `json:"teams,omitempty" unique:"name"`

@@ -160,10 +160,8 @@ func given(get func(key string) (string, bool), key string) (string, bool) {
 // resolve fills in the defaults that one topic takes from another. Each topic has its own
 // defaults by then.
 func (s *Stack) resolve() {
-	if s.Cluster.Existing == nil {
-		if s.Cluster.SystemPool.Nodes == 0 {
-			s.Cluster.SystemPool.Nodes = max(2, Pool{Zones: s.Cluster.Zones}.ZoneCount())
-		}
+	if s.Cluster.Existing == nil && s.Cluster.SystemPool.Nodes == 0 {
+		s.Cluster.SystemPool.Nodes = max(2, Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}
 	s.Images.Resolve(s)
 	s.NVIDIADriver.resolve()

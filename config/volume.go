@@ -21,8 +21,7 @@ import (
 type Volume struct {
 	// Name is the name of the PersistentVolume.
 	Name string `json:"name" form:"label"`
-	// Claim is the name of the PersistentVolumeClaim. Default: the name of the volume
-	// with "-claim" appended.
+	// Claim is the name of the PersistentVolumeClaim. Default: NAME-claim.
 	Claim string `json:"claim,omitempty" form:"subdomain"`
 	// Size is the capacity of the volume and the request of the claim, a quantity like
 	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.

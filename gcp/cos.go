@@ -2,28 +2,20 @@ package gcp
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
-// cosWritable are the directories of Container-Optimized OS below which anything
+// COSWritable are the directories of Container-Optimized OS below which anything
 // may be written. The root file system is read-only. What is below /mnt/disks, /run
 // and /tmp is in memory, and is lost when the node restarts. (Container-Optimized
 // OS, "Disks and file system overview".)
-var cosWritable = []string{"/home", "/mnt/disks", "/mnt/stateful_partition", "/run", "/tmp", "/var"}
-
-// COSWritable lists the directories of Container-Optimized OS that directories can
-// be created in.
-func COSWritable() []string { return append([]string(nil), cosWritable...) }
+var COSWritable = []string{"/home", "/mnt/disks", "/mnt/stateful_partition", "/run", "/tmp", "/var"}
 
 // WritableOnCOS reports whether a node with Container-Optimized OS can create a
 // directory. The path is absolute.
 func WritableOnCOS(directory string) bool {
-	for _, writable := range cosWritable {
-		if within(directory, writable) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(COSWritable, func(writable string) bool { return within(directory, writable) })
 }
 
 // systemDirectories belong to the operating system of a node, to its container

@@ -293,13 +293,6 @@ func bound(tag string, other int64) int64 {
 	return n
 }
 
-func split(tag string) []string {
-	if tag == "" {
-		return nil
-	}
-	return strings.Split(tag, ",")
-}
-
 // fillIn sets the zero fields of an object to their defaults.
 func fillIn(out reflect.Value) {
 	if out.Kind() != reflect.Struct {
@@ -322,7 +315,7 @@ func set(value reflect.Value, text string) error {
 	var in any = text
 	if value.Kind() == reflect.Slice {
 		var list []any
-		for _, part := range split(text) {
+		for part := range strings.SplitSeq(text, ",") {
 			list = append(list, part)
 		}
 		in = list
@@ -372,7 +365,7 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 		case isSecret:
 			Password(d.Problems, path, secret)
 		case f.Tag.Get("enum") != "":
-			OneOf(d.Problems, path, value.String(), split(f.Tag.Get("enum"))...)
+			OneOf(d.Problems, path, value.String(), strings.Split(f.Tag.Get("enum"), ",")...)
 		default:
 			Form(d.Problems, path, f.Tag.Get("form"), value.String())
 		}

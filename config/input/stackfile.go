@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"slices"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -96,9 +95,6 @@ func (f StackFile) Setting(name string) string {
 
 // Values are the values of a stack by key. An encrypted string is {secure: CIPHERTEXT}.
 type Values map[string]any
-
-// Keys returns the sorted keys.
-func (v Values) Keys() []string { return slices.Sorted(maps.Keys(v)) }
 
 // Get returns the value of a key as Pulumi does: a string as it is, and anything else as
 // JSON.

@@ -2,6 +2,8 @@ package input
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 	"testing/fstest"
 
@@ -30,7 +32,7 @@ func TestRead(t *testing.T) {
 	assert.Equal(t, "v1:salt", file.Setting(EncryptionSalt))
 	assert.Empty(t, file.Setting(SecretsProvider))
 	assert.Equal(t, []any{"shared"}, file.Settings[Environment])
-	assert.Equal(t, []string{"gcp:region", "persia:nats", "persia:nodePools", "persia:project", "persia:token"}, file.Config.Keys())
+	assert.Equal(t, []string{"gcp:region", "persia:nats", "persia:nodePools", "persia:project", "persia:token"}, slices.Sorted(maps.Keys(file.Config)))
 	assert.Equal(t, map[string]bool{"persia:nats": true, "persia:token": true}, file.Config.Secrets())
 
 	text, err := file.Text()

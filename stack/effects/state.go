@@ -19,7 +19,6 @@ import (
 	"persia/kube"
 	"persia/workload/nats"
 	"persia/workload/pedl"
-	"persia/workload/persia"
 	"persia/workload/persia/persiav1"
 	"persia/workload/queue"
 )
@@ -167,7 +166,7 @@ func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
 // addRole adds a StatefulSet to its job.
 func (s Stack) addRole(set *appsv1.StatefulSet) {
 	pod := set.Spec.Template
-	name, role := pod.Labels[persia.JobLabel], pod.Labels["app.kubernetes.io/name"]
+	name, role := pod.Labels[config.JobLabel], pod.Labels["app.kubernetes.io/name"]
 	if name == "" || len(pod.Spec.Containers) == 0 {
 		return // not of a job
 	}

@@ -16,7 +16,6 @@ import (
 
 const (
 	agentName = "pedl-agent"
-	agentPart = "pedl-agent"
 	// masterAddressKey is a variable of the agents, and the key that it comes from.
 	masterAddressKey = "PEDL_MASTER_HOST"
 	dockerSocket     = "/var/run/docker.sock"
@@ -29,18 +28,18 @@ func NewAgents(r *kube.Registrar, name string, args Args, masterIP pulumi.Input,
 	objects := r.Component("persia:pedl:Agents", name)
 	policy := objects.Add(name, agentPolicy(), needs)
 	address := objects.AddWith(name, &corev1.ConfigMap{
-		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
+		ObjectMeta: meta(AgentNamespaceName, agentName, agentName),
 	}, kube.Later{"data." + masterAddressKey: masterIP}, kube.Needs(policy))
 	objects.AddWith(name, daemonSet(args), restartedBy(address), kube.Needs(address))
 }
 
 func daemonSet(args Args) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{
-		ObjectMeta: meta(AgentNamespaceName, agentName, agentPart),
+		ObjectMeta: meta(AgentNamespaceName, agentName, agentName),
 		Spec: appsv1.DaemonSetSpec{
-			Selector:       &metav1.LabelSelector{MatchLabels: selector(agentPart)},
+			Selector:       &metav1.LabelSelector{MatchLabels: selector(agentName)},
 			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType},
-			Template:       template(agentName, agentPart, agentPod(args)),
+			Template:       template(agentName, agentName, agentPod(args)),
 		},
 	}
 	// Nodes are labelled by others too, at any time, and one without Docker would

@@ -23,7 +23,6 @@ import (
 
 const (
 	databaseName = "pedl-postgresql"
-	databasePart = "pedl-postgresql"
 	// headlessName is the service that a StatefulSet must have.
 	headlessName   = databaseName + "-headless"
 	postgreSQLPort = 5432
@@ -66,25 +65,25 @@ func restartedBy(configuration *kube.Object) kube.Later {
 
 func passwordSecret(postgreSQL config.PostgreSQL) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		ObjectMeta: meta(NamespaceName, databaseName, databaseName),
 		Data:       map[string][]byte{passwordKey: []byte(string(postgreSQL.Password))},
 	}
 }
 
 func settingsMap(postgreSQL config.PostgreSQL) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
-		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		ObjectMeta: meta(NamespaceName, databaseName, databaseName),
 		Data:       map[string]string{"extended.conf": extendedConfig(postgreSQL.ExtendedConfig)},
 	}
 }
 
 func databaseService(service config.DatabaseService) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		ObjectMeta: meta(NamespaceName, databaseName, databaseName),
 		Spec: corev1.ServiceSpec{
 			Type:        corev1.ServiceTypeClusterIP,
 			ExternalIPs: service.ExternalIPs,
-			Selector:    selector(databasePart),
+			Selector:    selector(databaseName),
 			Ports: []corev1.ServicePort{{
 				Name: "postgresql", Port: int32(service.Port), TargetPort: intstr.FromString("postgresql"),
 			}},
@@ -94,10 +93,10 @@ func databaseService(service config.DatabaseService) *corev1.Service {
 
 func headlessService() *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: meta(NamespaceName, headlessName, databasePart),
+		ObjectMeta: meta(NamespaceName, headlessName, databaseName),
 		Spec: corev1.ServiceSpec{
 			ClusterIP: corev1.ClusterIPNone,
-			Selector:  selector(databasePart),
+			Selector:  selector(databaseName),
 			Ports: []corev1.ServicePort{{
 				Name: "postgresql", Port: postgreSQLPort, TargetPort: intstr.FromString("postgresql"),
 			}},
@@ -108,7 +107,7 @@ func headlessService() *corev1.Service {
 // classClaim asks a storage class for a volume.
 func classClaim(persistence config.Persistence) *corev1.PersistentVolumeClaim {
 	claim := &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(NamespaceName, config.PEDLVolume, databasePart),
+		ObjectMeta: meta(NamespaceName, config.PEDLVolume, databaseName),
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{persistence.AccessMode},
 			StorageClassName: &persistence.StorageClass,
@@ -137,13 +136,13 @@ func statefulSet(args Args) *appsv1.StatefulSet {
 	pod := postgreSQLPod(args)
 	args.Placement.Apply(&pod)
 	return &appsv1.StatefulSet{
-		ObjectMeta: meta(NamespaceName, databaseName, databasePart),
+		ObjectMeta: meta(NamespaceName, databaseName, databaseName),
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName:    headlessName,
 			Replicas:       new(int32(1)),
-			Selector:       &metav1.LabelSelector{MatchLabels: selector(databasePart)},
+			Selector:       &metav1.LabelSelector{MatchLabels: selector(databaseName)},
 			UpdateStrategy: appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
-			Template:       template(databaseName, databasePart, pod),
+			Template:       template(databaseName, databaseName, pod),
 		},
 	}
 }
@@ -158,7 +157,7 @@ func postgreSQLPod(args Args) corev1.PodSpec {
 		TerminationGracePeriodSeconds: new(int64(120)), // time to write the memory to the disk
 		Containers: []corev1.Container{{
 			Name:            "postgresql",
-			Image:           postgreSQLImage(args.Images, image),
+			Image:           args.Images.PulledWith(image.PullSecrets, image.Reference()),
 			ImagePullPolicy: image.PullPolicy,
 			Env:             postgreSQLEnv(postgreSQL),
 			Ports:           []corev1.ContainerPort{{Name: "postgresql", ContainerPort: postgreSQLPort}},
@@ -195,16 +194,6 @@ func dataSource(persistence config.Persistence) corev1.VolumeSource {
 		return corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
 	}
 	return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}
-}
-
-// postgreSQLImage returns the reference by which nodes pull PostgreSQL. With pull secrets, it may
-// be private.
-func postgreSQLImage(images config.Images, image config.DatabaseImage) string {
-	written := fmt.Sprintf("%s/%s:%s", image.Registry, image.Repository, image.Tag)
-	if len(image.PullSecrets) > 0 {
-		return images.PrivateReference(written)
-	}
-	return images.Reference(written)
 }
 
 // postgreSQLEnv returns the variables from which Bitnami's image creates the database, once.

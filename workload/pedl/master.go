@@ -18,7 +18,6 @@ import (
 
 const (
 	masterName = "pedl-master"
-	masterPart = "pedl-master"
 	// masterPort is where the master listens, behind whatever port its service has.
 	masterPort       = 8080
 	masterSecretName = "pedl-master-config"
@@ -43,7 +42,7 @@ func NewMaster(r *kube.Registrar, name string, args Args, needs []pulumi.CustomR
 	database := connectionOf(args.PEDL.Postgres)
 	policy := kube.Needs(objects.Add(name, masterPolicy(database), needs))
 	secret := objects.Add(name+"-config", &corev1.Secret{
-		ObjectMeta: meta(NamespaceName, masterSecretName, masterPart),
+		ObjectMeta: meta(NamespaceName, masterSecretName, masterName),
 		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
 	}, policy)
 	master.Server = objects.AddWith(name, deployment(args), restartedBy(secret), kube.Needs(secret), kube.WorkloadTimeouts())
@@ -56,20 +55,19 @@ func NewMaster(r *kube.Registrar, name string, args Args, needs []pulumi.CustomR
 }
 
 func deployment(args Args) *appsv1.Deployment {
-	one := int32(1)
 	pod := masterPod(args)
 	args.Placement.Apply(&pod)
 	pod.NodeSelector = maps.Clone(pod.NodeSelector)
 	maps.Copy(pod.NodeSelector, args.PEDL.NodeSelector)
 	pod.Tolerations = slices.Concat(pod.Tolerations, args.PEDL.Tolerations)
 	return &appsv1.Deployment{
-		ObjectMeta: meta(NamespaceName, masterName, masterPart),
+		ObjectMeta: meta(NamespaceName, masterName, masterName),
 		Spec: appsv1.DeploymentSpec{
-			Replicas: &one,
-			Selector: &metav1.LabelSelector{MatchLabels: selector(masterPart)},
+			Replicas: new(int32(1)),
+			Selector: &metav1.LabelSelector{MatchLabels: selector(masterName)},
 			// Two masters would both schedule the trials of one database.
 			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: template(masterName, masterPart, pod),
+			Template: template(masterName, masterName, pod),
 		},
 	}
 }
@@ -107,14 +105,14 @@ func withoutRights() *corev1.SecurityContext {
 
 func masterService(service config.PEDLService) *corev1.Service {
 	object := &corev1.Service{
-		ObjectMeta: meta(NamespaceName, masterName, masterPart),
+		ObjectMeta: meta(NamespaceName, masterName, masterName),
 		Spec: corev1.ServiceSpec{
 			Type:                     service.Type,
 			ClusterIP:                service.ClusterIP,
 			ExternalIPs:              service.ExternalIPs,
 			LoadBalancerIP:           service.LoadBalancerIP,
 			LoadBalancerSourceRanges: service.LoadBalancerSourceRanges,
-			Selector:                 selector(masterPart),
+			Selector:                 selector(masterName),
 			Ports: []corev1.ServicePort{{
 				Name: "http", Port: int32(service.Port), TargetPort: intstr.FromString("http"), NodePort: int32(service.NodePort),
 			}},
@@ -130,9 +128,8 @@ func masterIngress(pedl config.PEDL) *networkingv1.Ingress {
 	if len(hosts) == 0 {
 		hosts = []string{""}
 	}
-	prefix := networkingv1.PathTypePrefix
 	object := &networkingv1.Ingress{
-		ObjectMeta: meta(NamespaceName, masterName, masterPart),
+		ObjectMeta: meta(NamespaceName, masterName, masterName),
 		Spec:       networkingv1.IngressSpec{TLS: pedl.Ingress.TLS},
 	}
 	object.Annotations = pedl.Ingress.Annotations
@@ -141,7 +138,7 @@ func masterIngress(pedl config.PEDL) *networkingv1.Ingress {
 			Host: host,
 			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
 				Paths: []networkingv1.HTTPIngressPath{{
-					Path: "/", PathType: &prefix,
+					Path: "/", PathType: new(networkingv1.PathTypePrefix),
 					Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
 						Name: masterName, Port: networkingv1.ServiceBackendPort{Number: int32(pedl.Service.Port)},
 					}},

@@ -1,7 +1,8 @@
 package pedl
 
 import (
-	"net"
+	"fmt"
+	"net/netip"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ func closedPolicy(namespace string) *networkingv1.NetworkPolicy {
 // masterPolicy lets everyone connect to the master's port: trials connect from the address of a
 // node, and users through a load balancer or an Ingress. The master connects only to its database.
 func masterPolicy(database connection) *networkingv1.NetworkPolicy {
-	return policy(NamespaceName, masterName, selector(masterPart),
+	return policy(NamespaceName, masterName, selector(masterName),
 		[]networkingv1.NetworkPolicyIngressRule{{Ports: kube.TCP(masterPort)}},
 		[]networkingv1.NetworkPolicyEgressRule{
 			{To: database.peers(), Ports: kube.TCP(database.podPort())},
@@ -29,16 +30,15 @@ func masterPolicy(database connection) *networkingv1.NetworkPolicy {
 
 // peers returns the database's pods, or its address. A NetworkPolicy cannot match a host name.
 func (c connection) peers() []networkingv1.NetworkPolicyPeer {
-	ip := net.ParseIP(c.host)
+	address, err := netip.ParseAddr(c.host)
 	switch {
 	case !c.external:
-		return kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(databasePart)}})
-	case ip == nil:
+		return kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(databaseName)}})
+	case err != nil:
 		return nil
-	case ip.To4() != nil:
-		return kube.Peers(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: c.host + "/32"}})
 	default:
-		return kube.Peers(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: c.host + "/128"}})
+		cidr := fmt.Sprintf("%s/%d", c.host, address.BitLen())
+		return kube.Peers(networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: cidr}})
 	}
 }
 
@@ -52,19 +52,19 @@ func (c connection) podPort() int32 {
 
 // databasePolicy lets the master in, and with external addresses everybody.
 func databasePolicy(service config.DatabaseService) *networkingv1.NetworkPolicy {
-	from := kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(masterPart)}})
+	from := kube.Peers(networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(masterName)}})
 	if len(service.ExternalIPs) > 0 {
 		from = nil
 	}
-	return policy(NamespaceName, databaseName, selector(databasePart),
+	return policy(NamespaceName, databaseName, selector(databaseName),
 		[]networkingv1.NetworkPolicyIngressRule{{From: from, Ports: kube.TCP(postgreSQLPort)}}, nil)
 }
 
 // agentPolicy lets agents go to the master.
 func agentPolicy() *networkingv1.NetworkPolicy {
 	master := kube.Namespace(NamespaceName)
-	master.PodSelector = &metav1.LabelSelector{MatchLabels: selector(masterPart)}
-	return policy(AgentNamespaceName, agentName, selector(agentPart), nil,
+	master.PodSelector = &metav1.LabelSelector{MatchLabels: selector(masterName)}
+	return policy(AgentNamespaceName, agentName, selector(agentName), nil,
 		[]networkingv1.NetworkPolicyEgressRule{
 			{To: kube.Peers(master), Ports: kube.TCP(masterPort)},
 			{Ports: kube.DNS()},

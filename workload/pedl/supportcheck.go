@@ -1,12 +1,12 @@
 package pedl
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"persia/capacity"
 	"persia/config"
@@ -58,12 +58,8 @@ func supportCheck(images config.Images, pool kube.Placement) *batchv1.Job {
 
 // supportResult reads the end of the check from the status of its Job.
 func supportResult(fields map[string]any) (string, error) {
-	text, err := json.Marshal(fields)
-	if err != nil {
-		return "", fmt.Errorf("status of %s: %w", supportCheckName, err)
-	}
 	var status batchv1.JobStatus
-	if err := json.Unmarshal(text, &status); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status); err != nil {
 		return "", fmt.Errorf("status of %s: %w", supportCheckName, err)
 	}
 	for _, condition := range status.Conditions {

@@ -46,7 +46,7 @@ func CompletionLabels(job string) map[string]string {
 func completionJob(args JobArgs, changes string, podLabels map[string]string, pod corev1.PodSpec) *batchv1.Job {
 	labels := CompletionLabels(args.Job.Name)
 	maps.Copy(podLabels, labels)
-	labels[JobLabel] = args.Job.Name
+	labels[config.JobLabel] = args.Job.Name
 	spec := batchv1.JobSpec{
 		// Its pod may be moved, and its node lost, as often as a long training sees.
 		BackoffLimit: new(int32(math.MaxInt32)),
@@ -117,7 +117,7 @@ func completion(args JobArgs) *batchv1.Job {
 	for _, role := range roles(args.Job) {
 		changes.WriteString(text(podSpec(args, role)))
 	}
-	labels := map[string]string{JobLabel: args.Job.Name}
+	labels := map[string]string{config.JobLabel: args.Job.Name}
 	pod := completionPod(args, corev1.Container{
 		// The gateway's image has a shell and wget.
 		Image:   args.Images.Reference(config.ImagePushgateway.Reference()),

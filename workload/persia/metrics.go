@@ -40,15 +40,8 @@ func metricsLabels(args JobArgs) (labels, selector map[string]string) {
 		"app.kubernetes.io/name":     "metrics-gateway",
 		"app.kubernetes.io/instance": labels["app.kubernetes.io/instance"],
 	}
-	labels[JobLabel] = args.Job.Name
+	labels[config.JobLabel] = args.Job.Name
 	return labels, selector
-}
-
-// metricsPodLabels returns the labels of a gateway's pod.
-func metricsPodLabels(args JobArgs) map[string]string {
-	labels, _ := metricsLabels(args)
-	maps.Copy(labels, gatewayPodLabels(args))
-	return labels
 }
 
 // gatewayPodLabels returns the labels by which a gateway's pod is found, whatever else it runs.
@@ -90,6 +83,8 @@ func gatewayContainer(image string) corev1.Container {
 
 func metricsDeployment(args JobArgs) *appsv1.Deployment {
 	labels, selector := metricsLabels(args)
+	podLabels := maps.Clone(labels)
+	maps.Copy(podLabels, gatewayPodLabels(args))
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: new(false),
 		Containers:                   []corev1.Container{gatewayContainer(args.Images.Reference(config.ImagePushgateway.Reference()))},
@@ -102,7 +97,7 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 			Replicas: new(int32(1)),
 			Selector: &metav1.LabelSelector{MatchLabels: selector},
 			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: metricsPodLabels(args)},
+				ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
 				Spec:       pod,
 			},
 		},
@@ -118,7 +113,7 @@ func podMonitoring() *kube.PodMonitoring {
 	// By upstream's label, and by number since upstream gives the port no name: the gateways that PERSIA's
 	// operator makes are scraped, too.
 	scraped := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists}}}
-	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, labels), scraped, metricsGatewayPort, JobLabel)
+	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, labels), scraped, metricsGatewayPort, config.JobLabel)
 }
 
 // dashboard shows the metrics of all jobs in Grafana.

@@ -147,7 +147,7 @@ func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBud
 		ObjectMeta: meta,
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: new(intstr.FromInt32(pods(spec))),
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: args.Job.Name}},
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{config.JobLabel: args.Job.Name}},
 		},
 	}
 }

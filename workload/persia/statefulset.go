@@ -76,18 +76,15 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 	return service
 }
 
-// JobLabel is [config.JobLabel].
-const JobLabel = config.JobLabel
-
 // PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects
 // the pods of all jobs of the stack.
 func PodsOf(job string) metav1.LabelSelector {
 	if job == "" {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: JobLabel, Operator: metav1.LabelSelectorOpExists,
+			Key: config.JobLabel, Operator: metav1.LabelSelectorOpExists,
 		}}}
 	}
-	return metav1.LabelSelector{MatchLabels: map[string]string{JobLabel: job}}
+	return metav1.LabelSelector{MatchLabels: map[string]string{config.JobLabel: job}}
 }
 
 // roleLabels returns the labels of a role's objects and pods, and the ones that select its
@@ -95,7 +92,7 @@ func PodsOf(job string) metav1.LabelSelector {
 func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 	labels = kube.Labels(role.Name, objectName(args.Job, role))
 	selector = map[string]string{
-		JobLabel:                    args.Job.Name,
+		config.JobLabel:             args.Job.Name,
 		"app.kubernetes.io/name":    role.Name,
 		"app.kubernetes.io/part-of": "persia",
 	}
@@ -128,7 +125,7 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Container {
 	container := corev1.Container{
 		Name:            role.Name,
-		Image:           pulled(args, cmp.Or(role.config.Image, role.DefaultImage)),
+		Image:           args.Images.PulledWith(args.Job.ImagePullSecrets, cmp.Or(role.config.Image, role.DefaultImage)),
 		ImagePullPolicy: args.Job.ImagePullPolicy,
 		Command:         launchCommand(args.Job),
 		Args:            startCommand(args.Job, role),
@@ -144,15 +141,6 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 		container.ReadinessProbe = readiness(role)
 	}
 	return container
-}
-
-// pulled returns the reference with which nodes pull an image of the job. With pull secrets, the
-// image may be private.
-func pulled(args JobArgs, image string) string {
-	if len(args.Job.ImagePullSecrets) > 0 {
-		return args.Images.PrivateReference(image)
-	}
-	return args.Images.Reference(image)
 }
 
 // readiness returns the probe of a server, which succeeds when the server accepts connections or
@@ -188,7 +176,8 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 	for _, volume := range args.Job.Volumes {
 		if slices.ContainsFunc(role.config.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == volume.Name }) {
 			if volume.Image != nil {
-				volume.Image = &corev1.ImageVolumeSource{Reference: pulled(args, volume.Image.Reference), PullPolicy: volume.Image.PullPolicy}
+				volume.Image = volume.Image.DeepCopy()
+				volume.Image.Reference = args.Images.PulledWith(args.Job.ImagePullSecrets, volume.Image.Reference)
 			}
 			volumes = append(volumes, volume)
 		}

@@ -110,12 +110,11 @@ func withoutDescriptions(schema *extensionsv1.JSONSchemaProps) {
 // conversion names the webhook that would convert objects of another version. There is none, but
 // Kueue's certificates are not ready before it has written one into every definition.
 func conversion() *extensionsv1.CustomResourceConversion {
-	path := "/convert"
 	return &extensionsv1.CustomResourceConversion{
 		Strategy: extensionsv1.WebhookConverter,
 		Webhook: &extensionsv1.WebhookConversion{
 			ClientConfig: &extensionsv1.WebhookClientConfig{
-				Service: &extensionsv1.ServiceReference{Namespace: "kueue-system", Name: "kueue-webhook-service", Path: &path},
+				Service: &extensionsv1.ServiceReference{Namespace: "kueue-system", Name: "kueue-webhook-service", Path: new("/convert")},
 			},
 			ConversionReviewVersions: []string{"v1"},
 		},

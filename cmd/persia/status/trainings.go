@@ -161,22 +161,18 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	var all []Training
 	slices.SortStableFunc(jobs, func(a, b batchv1.Job) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
 	for _, job := range jobs {
-		same := func(other Training) bool {
-			return other.Job == job.Labels[config.JobLabel] && other.Namespace == job.Namespace
-		}
+		name := job.Labels[config.JobLabel]
+		same := func(other Training) bool { return other.Job == name && other.Namespace == job.Namespace }
 		if !isCompletion(job) || slices.ContainsFunc(all, same) {
 			continue
 		}
-		training := Training{Job: job.Labels[config.JobLabel], Namespace: job.Namespace, Predicted: job.Annotations[config.PredictedAnnotation]}
-		for _, pod := range pods {
-			if pod.Labels[config.JobLabel] == training.Job && pod.Namespace == training.Namespace {
-				training.pods = append(training.pods, pod)
-			}
+		others := func(o metav1.Object) bool {
+			return o.GetLabels()[config.JobLabel] != name || o.GetNamespace() != job.Namespace
 		}
-		for _, owner := range owners {
-			if owner.Labels[config.JobLabel] == training.Job && owner.Namespace == training.Namespace {
-				training.owners = append(training.owners, owner)
-			}
+		training := Training{
+			Job: name, Namespace: job.Namespace, Predicted: job.Annotations[config.PredictedAnnotation],
+			pods:   slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return others(&pod) }),
+			owners: slices.DeleteFunc(slices.Clone(owners), func(owner owner) bool { return others(&owner) }),
 		}
 		training.State = progress(training.pods, training.owners)
 		for _, condition := range job.Status.Conditions {

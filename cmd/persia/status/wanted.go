@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 )
 
 // owner is an object that makes pods.
@@ -22,22 +23,14 @@ type owner struct {
 func ownersOf(sets []appsv1.StatefulSet, jobs []batchv1.Job) []owner {
 	var owners []owner
 	for _, set := range sets {
-		owners = append(owners, owner{set.ObjectMeta, "StatefulSet", value(set.Spec.Replicas), set.Status.Replicas})
+		owners = append(owners, owner{set.ObjectMeta, "StatefulSet", ptr.Deref(set.Spec.Replicas, 1), set.Status.Replicas})
 	}
 	for _, job := range jobs {
-		if !isCompletion(job) && (job.Spec.Suspend == nil || !*job.Spec.Suspend) {
-			owners = append(owners, owner{job.ObjectMeta, "Job", value(job.Spec.Parallelism) - job.Status.Succeeded, job.Status.Active})
+		if !isCompletion(job) && !ptr.Deref(job.Spec.Suspend, false) {
+			owners = append(owners, owner{job.ObjectMeta, "Job", ptr.Deref(job.Spec.Parallelism, 1) - job.Status.Succeeded, job.Status.Active})
 		}
 	}
 	return owners
-}
-
-// value returns a number that is 1 by default.
-func value(number *int32) int32 {
-	if number == nil {
-		return 1
-	}
-	return *number
 }
 
 // explain returns why pods of an owner are not there.
@@ -62,7 +55,7 @@ func idle(deployments []appsv1.Deployment) []Wait {
 	var waits []Wait
 	for _, d := range deployments {
 		// No stack wants none: a person has scaled it down.
-		if wanted := max(1, value(d.Spec.Replicas)); d.Status.ReadyReplicas < wanted {
+		if wanted := max(1, ptr.Deref(d.Spec.Replicas, 1)); d.Status.ReadyReplicas < wanted {
 			waits = append(waits, Wait{
 				Cause: "controller", Pod: d.Name,
 				Says: fmt.Sprintf("%d of %d pods are ready, and what it works for waits", d.Status.ReadyReplicas, wanted),
