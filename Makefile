@@ -85,7 +85,7 @@ stacks:
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 nightly: toolchain ## Run the long tests, or only RUN, with SEED, and stacks on the next Kubernetes.
-	@cd sandbox && { (cd .. && QUIET=50 SEED=$(SEED) $(NIGHTLY) -run '$(or $(RUN),^TestAlerts$$)' ./workload/persia) && \
+	@cd sandbox && { (cd .. && QUIET=50 HISTORIES=50000 SEED=$(SEED) $(NIGHTLY) -run '$(or $(RUN),^Test(Alerts|Python)$$)' ./workload/persia) && \
 		$(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
 		SANDBOX_KUBERNETES=next $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Queue)$$)' ./e2e && \
 		SANDBOX_KUBERNETES_PROVIDER=official $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Prod|Queue|Storage|Edits)$$)' \
@@ -101,6 +101,7 @@ lint: $(LINTERS) ## Check formatting, Go, Python, and workflows.
 	$(LINTERS)/bin/zizmor --quiet --offline --min-severity medium .github
 	$(LINTERS)/bin/ruff check
 	$(LINTERS)/bin/mypy workload/persia/*.py workload/queue/provisioner.py
+	cd workload/persia && ../../$(LINTERS)/bin/mypy --config-file strict.ini machine.py events.py ledger.py roster.py
 
 $(LINTERS): scripts/linters.txt
 	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $<

@@ -42,8 +42,8 @@ func controllersOf(cfg *config.Stack) []controller {
 	}, func(c controller) bool { return !c.installed })
 }
 
-// imagesOf returns all images of the stack except PEDL's, in each form in which nodes pull them:
-// with and without credentials, and by the name in the stack file.
+// imagesOf returns all images of the stack except PEDL's, in each form in which nodes pull them: with and without
+// credentials, and by the name in the stack file.
 func imagesOf(cfg *config.Stack) []string {
 	var named []string
 	for _, image := range config.ImagesInStackNamespaces() {

@@ -12,9 +12,8 @@ import (
 	"persia/kube"
 )
 
-// newGoogle registers the provider of Google Cloud, unless the stack has no project, as on an existing
-// cluster. The default provider has no project either: it warns in every command, and does not
-// check its credentials.
+// newGoogle registers the provider of Google Cloud, unless the stack has no project, as on an existing cluster. The
+// default provider has no project either: it warns in every command, and does not check its credentials.
 func newGoogle(ctx *pulumi.Context, project string) (pulumi.ProviderResource, error) {
 	if project == "" {
 		return nil, nil
@@ -47,8 +46,8 @@ func needsAdopter(cfg *config.Stack) bool {
 	return cfg.UsesOperator() || keepsDatabaseClaim(cfg)
 }
 
-// checkExisting refuses an existing cluster that cannot hold the stack. It only warns about a
-// cluster that does not answer: the provider then reports why.
+// checkExisting refuses an existing cluster that cannot hold the stack. It only warns about a cluster that does not
+// answer: the provider then reports why.
 func checkExisting(ctx *pulumi.Context, cfg *config.Stack, state before.State) error {
 	if cfg.Cluster.Existing == nil {
 		return nil

@@ -28,8 +28,8 @@ func Deploy(ctx *pulumi.Context) error {
 	return DeployFrom(ctx, os.DirFS(cmp.Or(ctx.RootDirectory(), ".")))
 }
 
-// DeployFrom deploys the stack whose file, and the files that it names, are in files. It
-// registers nothing unless the whole stack file is valid.
+// DeployFrom deploys the stack whose file, and the files that it names, are in files. It registers nothing unless the
+// whole stack file is valid.
 func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 	d := &deployment{ctx: ctx}
 	read := func() error { return d.read(files) }

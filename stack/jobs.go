@@ -21,8 +21,8 @@ import (
 	"persia/workload/queue"
 )
 
-// newNATS registers, after needs, the NATS cluster of each job, in the order of the jobs. A stack
-// without jobs has one for other clients.
+// newNATS registers, after needs, the NATS cluster of each job, in the order of the jobs. A stack without jobs has one
+// for other clients.
 func (d *deployment) newNATS(needs []pulumi.CustomResource) {
 	for _, cluster := range d.cfg.NATSClusters() {
 		d.brokers = append(d.brokers, nats.NewCluster(d.in, cluster.Name, nats.ClusterArgs{
@@ -61,8 +61,8 @@ func (d *deployment) newJobs(needs []pulumi.CustomResource) {
 // for two minutes, and Pulumi ends only after that.
 const patience = 10 * time.Second
 
-// measure adds to the plan what jobs have measured, if their records are in buckets. A record that does
-// not exist yet, that the program may not read, or that does not come in time, adds nothing.
+// measure adds to the plan what jobs have measured, if their records are in buckets. A record that does not exist yet,
+// that the program may not read, or that does not come in time, adds nothing.
 func (d *deployment) measure() error {
 	late, cancel := context.WithTimeout(d.ctx.Context(), patience)
 	defer cancel()
@@ -138,8 +138,8 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 	return args
 }
 
-// grantBuckets lets a job's pods reach the buckets that it mounts. A grant belongs to the job and
-// to the bucket, and to no volume, so that it lasts as long as both.
+// grantBuckets lets a job's pods reach the buckets that it mounts. A grant belongs to the job and to the bucket, and to
+// no volume, so that it lasts as long as both.
 func (d *deployment) grantBuckets(job *config.Job) []pulumi.CustomResource {
 	var mounted []iam.Bucket
 	for i, v := range d.cfg.Storage {

@@ -43,8 +43,8 @@ func (d *deployment) newPEDL(driver []pulumi.CustomResource) {
 	}
 }
 
-// newDatabase registers the volume and the database, unless the database is elsewhere. It returns the
-// output that says where the data is and what becomes of it, and what comes before the master.
+// newDatabase registers the volume and the database, unless the database is elsewhere. It returns the output that says
+// where the data is and what becomes of it, and what comes before the master.
 func (d *deployment) newDatabase(args pedl.Args, needs []pulumi.CustomResource) (pulumi.Map, []pulumi.CustomResource) {
 	postgreSQL := args.PEDL.Postgres
 	if external := postgreSQL.External; external != nil {
@@ -66,8 +66,7 @@ func (d *deployment) newDatabase(args pedl.Args, needs []pulumi.CustomResource) 
 	return output, kube.Needs(pedl.NewDatabase(d.in, "pedl-postgresql", args, needs))
 }
 
-// keepsDatabaseClaim reports whether the database of PEDL is on a claim that must not go with its
-// namespace.
+// keepsDatabaseClaim reports whether the database of PEDL is on a claim that must not go with its namespace.
 func keepsDatabaseClaim(cfg *config.Stack) bool {
 	if cfg.PEDL == nil {
 		return false

@@ -9,8 +9,8 @@ import (
 	"persia/workload/queue"
 )
 
-// newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and the provisioner,
-// which asks for the nodes of queued provisioning. It returns the resources that come before the jobs.
+// newQueues registers Kueue, unless the cluster has it, the queues in which jobs wait, and the provisioner, which asks
+// for the nodes of queued provisioning. It returns the resources that come before the jobs.
 func (d *deployment) newQueues(needs []pulumi.CustomResource) []pulumi.CustomResource {
 	if !d.cfg.HasQueues() {
 		return nil
@@ -36,8 +36,7 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesAr
 	return args
 }
 
-// queueLabels returns the labels that identify a job to Kueue, or nil for a job that is in no
-// queue.
+// queueLabels returns the labels that identify a job to Kueue, or nil for a job that is in no queue.
 func queueLabels(job config.Job) map[string]string {
 	if job.Queue == "" {
 		return nil

@@ -59,16 +59,16 @@ func (d *deployment) inGoogle() pulumi.ResourceOption {
 	return pulumi.Providers(d.google)
 }
 
-// keepsNetwork reports whether destroy keeps a Filestore instance, and with it the network: without
-// the network nothing reaches the instance, and Google deletes no network with an instance in it.
+// keepsNetwork reports whether destroy keeps a Filestore instance, and with it the network: without the network nothing
+// reaches the instance, and Google deletes no network with an instance in it.
 func keepsNetwork(cfg *config.Stack) bool {
 	return slices.ContainsFunc(cfg.StoredVolumes(), func(v config.StoredVolume) bool {
 		return inNetwork(v) && !v.DeletesData()
 	})
 }
 
-// hasNetwork reports whether the network of an earlier life of the stack exists. Destroy keeps it
-// even if the stack had not created the instance yet.
+// hasNetwork reports whether the network of an earlier life of the stack exists. Destroy keeps it even if the stack had
+// not created the instance yet.
 func (d *deployment) hasNetwork() (bool, error) {
 	cfg := d.cfg
 	if cfg.Cluster.Existing != nil || !slices.ContainsFunc(cfg.StoredVolumes(), inNetwork) {

@@ -16,9 +16,9 @@ import (
 	"persia/stack/effects"
 )
 
-// checkOrder refuses edits that need two updates. Pulumi deletes what is no longer in the stack file
-// only after it has created the rest, and it waits for NATS servers and for the pods of all engines but
-// JobSet. Pods that need the room of a deleted job would wait until the update fails.
+// checkOrder refuses edits that need two updates. Pulumi deletes what is no longer in the stack file only after it has
+// created the rest, and it waits for NATS servers and for the pods of all engines but JobSet. Pods that need the room
+// of a deleted job would wait until the update fails.
 func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) error {
 	leaving := effects.Stack{Jobs: maps.Clone(before.Jobs), NATS: maps.Clone(before.NATS)}
 	clusters := cfg.NATSClusters()
@@ -83,8 +83,8 @@ func checkReserved(cfg *config.Stack, before effects.Stack) error {
 	return nil
 }
 
-// startsOn returns the pools on which an update waits for pods of a job, or of its NATS, that need more room than
-// what they replace. The pods of a JobSet may wait until the end of the update.
+// startsOn returns the pools on which an update waits for pods of a job, or of its NATS, that need more room than what
+// they replace. The pods of a JobSet may wait until the end of the update.
 func startsOn(job *config.Job, cluster config.NATSCluster, before effects.Stack) map[string]bool {
 	old, had := before.NATS[cluster.Name]
 	starts := map[string]bool{cluster.NodePool: !had || old.Pool != cluster.NodePool || old.Size < cluster.Size}
@@ -116,8 +116,8 @@ func requestsOf(was effects.Role, role config.NamedRole, job *config.Job, before
 	return config.PodRequests(container)
 }
 
-// checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all
-// old ones: Kubernetes creates those that are new first, and waits for them before it replaces any other.
+// checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all old
+// ones: Kubernetes creates those that are new first, and waits for them before it replaces any other.
 func checkGrowing(job *config.Job, was effects.Job, pool capacity.Pool) error {
 	var problems []error
 	for _, role := range job.Roles() {
@@ -143,8 +143,8 @@ func checkGrowing(job *config.Job, was effects.Job, pool capacity.Pool) error {
 	return errors.Join(problems...)
 }
 
-// leavingPods returns the pods on a pool of what an update deletes, with its name. PERSIA's operator
-// chooses no nodes, so its pods count where the job that starts has its own.
+// leavingPods returns the pods on a pool of what an update deletes, with its name. PERSIA's operator chooses no nodes,
+// so its pods count where the job that starts has its own.
 func leavingPods(pool capacity.Pool, starts *config.Job, cluster config.NATSCluster, leaving, before effects.Stack) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, name := range slices.Sorted(maps.Keys(leaving.Jobs)) {

@@ -40,7 +40,7 @@ func TestBudget(t *testing.T) {
 		"lines of the program":    21880,
 		"lines of the sandbox":    13700,
 		"lines of tests":          27500,
-		"lines of Python in pods": 3481,
+		"lines of Python in pods": 3700,
 		"words of Markdown":       28500,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)

@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// most is how long a comment on GitHub may be, in characters. Bytes are counted
-// here, which are never fewer.
+// most is how long a comment on GitHub may be, in characters. Bytes are counted here, which are never fewer.
 const most = 65536
 
 // mostOfPart is how long each part but the diff may be. The diff comes last, and has the rest.
 const mostOfPart = 12 << 10
 
-// comment returns the Markdown of a preview that ended with an exit code. All text from the preview
-// is in code blocks, so it cannot mention people or break out of its section.
+// comment returns the Markdown of a preview that ended with an exit code. All text from the preview is in code blocks,
+// so it cannot mention people or break out of its section.
 func comment(title, stack string, p *preview, code int) string {
 	var text strings.Builder
 	part := func(heading, language, body string) {
@@ -54,8 +53,7 @@ func headline(p *preview, code int) string {
 	return p.counts()
 }
 
-// problems returns the errors, or, if there are none, the end of the output, where a command says
-// why it failed.
+// problems returns the errors, or, if there are none, the end of the output, where a command says why it failed.
 func (p *preview) problems() string {
 	if len(p.errors) > 0 {
 		return strings.Join(p.errors, "\n\n")

@@ -1,5 +1,5 @@
-// Persia has the commands beside `pulumi up` of a stack: what the stack still needs, what its jobs do,
-// what a pull request would change, and what a killed `pulumi up` has left.
+// Persia has the commands beside `pulumi up` of a stack: what the stack still needs, what its jobs do, what a pull
+// request would change, and what a killed `pulumi up` has left.
 package main
 
 import (

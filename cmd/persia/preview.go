@@ -60,8 +60,8 @@ const (
 	effectsTitle = "What this update does to what runs:"
 )
 
-// operations are the ones that change something, in the engine's order. A refresh reports every new status
-// as an update; the program's reaction to it is an operation of its own.
+// operations are the ones that change something, in the engine's order. A refresh reports every new status as an
+// update; the program's reaction to it is an operation of its own.
 var operations = []string{"create", "update", "delete", "replace", "import", "import-replacement", "discard", "discard-replaced", "remove-pending-replace"}
 
 // read reads what a command has printed.
@@ -138,8 +138,8 @@ func (s step) title() string {
 	return fmt.Sprintf("%s %s  %s (%s)%s", s.sign(), s.Type, s.name(), s.Op, s.kept())
 }
 
-// bookkeeping reports whether the step is of the Job that says whether a training is complete. It is
-// replaced with each change of the training, and runs nothing of it.
+// bookkeeping reports whether the step is of the Job that says whether a training is complete. It is replaced with each
+// change of the training, and runs nothing of it.
 func (s step) bookkeeping() bool {
 	metadata, _ := s.Old.Inputs["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
@@ -214,8 +214,8 @@ const unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 // podsAnnotation repeats, as a digest, the changes of the pods beside it.
 const podsAnnotation = "persia.com/pods"
 
-// flatten adds each value below a path, without what a provider notes for itself. A text of several lines is a digest: the change of a script is
-// for the pull request to show.
+// flatten adds each value below a path, without what a provider notes for itself. A text of several lines is a digest:
+// the change of a script is for the pull request to show.
 func flatten(path string, value any, into map[string]string) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -266,9 +266,9 @@ func (p *preview) counts() string {
 	return cmp.Or(strings.Join(counts, ", "), "no changes")
 }
 
-// readPreview runs `pulumi preview`, or another command that prints the engine's events, one JSON object a line.
-// It writes what the command says beside them to log, and returns the command's exit code. It returns an
-// error if the command did not run.
+// readPreview runs `pulumi preview`, or another command that prints the engine's events, one JSON object a line. It
+// writes what the command says beside them to log, and returns the command's exit code. It returns an error if the
+// command did not run.
 func readPreview(stack string, command []string, log io.Writer) (*preview, int, error) {
 	if len(command) == 0 {
 		command = []string{"pulumi", "preview", "--stack", stack, "--json", "--non-interactive", "--color", "never"}

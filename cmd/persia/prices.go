@@ -34,8 +34,8 @@ type sku struct {
 	}
 }
 
-// The descriptions of vCPUs and memory by machine family, and of GPUs by type, where they differ from the name
-// at Compute Engine: A2 Instance Core, Nvidia Tesla T4 GPU (cloud.google.com/skus).
+// The descriptions of vCPUs and memory by machine family, and of GPUs by type, where they differ from the name at
+// Compute Engine: A2 Instance Core, Nvidia Tesla T4 GPU (cloud.google.com/skus).
 var (
 	familySKUs = map[string]string{
 		"c2": "Compute optimized", "c2d": "C2D AMD Instance", "m3": "M3 Memory-optimized Instance",

@@ -27,8 +27,8 @@ var (
 	bold   = color.New(color.Bold).Sprint
 )
 
-// forTerminal returns what a preview would change, and below it, next to the prompt, what a reader should not miss:
-// the tables, warnings, what happens to what runs, and the cost. With diff, it has each value that changes.
+// forTerminal returns what a preview would change, and below it, next to the prompt, what a reader should not miss: the
+// tables, warnings, what happens to what runs, and the cost. With diff, it has each value that changes.
 func forTerminal(p *preview, diff bool) string {
 	width := terminalWidth(os.Stdout)
 	var text strings.Builder

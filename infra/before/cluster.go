@@ -21,13 +21,11 @@ import (
 // patience is how long a cluster may take to answer.
 const patience = 15 * time.Second
 
-// ErrUnknown is the error of a cluster that did not say what was asked. It may hold the
-// stack all the same.
+// ErrUnknown is the error of a cluster that did not say what was asked. It may hold the stack all the same.
 var ErrUnknown = errors.New("not known whether it can hold the stack")
 
-// CheckCluster asks a cluster for the stack that it holds. A cluster holds
-// one: the namespaces, priority classes and admission policies of a second would have
-// the names of the first one's.
+// CheckCluster asks a cluster for the stack that it holds. A cluster holds one: the namespaces, priority classes and
+// admission policies of a second would have the names of the first one's.
 func CheckCluster(ctx context.Context, cluster config.Cluster, state State) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

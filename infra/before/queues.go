@@ -22,8 +22,7 @@ const (
 	workloadPath = "/mutate-kueue-x-k8s-io-v1beta2-workload"
 )
 
-// CheckQueues asks a cluster for a Kueue that admits JobSets. Without one, jobs would start at once, or
-// never.
+// CheckQueues asks a cluster for a Kueue that admits JobSets. Without one, jobs would start at once, or never.
 func CheckQueues(ctx context.Context, cluster config.Cluster) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

@@ -1,10 +1,9 @@
 // Package before finds out what is there before an update: the state of the stack, which the stack's names
 // identify, and what an existing cluster holds.
 //
-// A program cannot see the state of its own stack, and a [pulumi.StackReference] would appear as a
-// step of every preview. The package therefore calls two functions of the engine that the SDK does
-// not document: readStackOutputs, which the SDK calls for a StackReference, and
-// readStackResourceOutputs.
+// A program cannot see the state of its own stack, and a [pulumi.StackReference] would appear as a step of every
+// preview. The package therefore calls two functions of the engine that the SDK does not document: readStackOutputs,
+// which the SDK calls for a StackReference, and readStackResourceOutputs.
 package before
 
 import (
@@ -26,8 +25,7 @@ type State struct {
 	ID ID
 	// Outputs are the outputs of the last successful update.
 	Outputs map[string]any
-	// Resources are the outputs of each resource. Unlike Outputs, they are also up to date
-	// after a failed update.
+	// Resources are the outputs of each resource. Unlike Outputs, they are also up to date after a failed update.
 	Resources map[resource.URN]map[string]any
 }
 
@@ -46,8 +44,8 @@ func Read(ctx *pulumi.Context, cluster string) (State, error) {
 		_, err := keep(ctx, &state.ID)
 		return state, err
 	}
-	// After a first update that failed, there are no outputs, but there are resources. The engine crashes when
-	// it reads those of a stack without a state.
+	// After a first update that failed, there are no outputs, but there are resources. The engine crashes when it reads
+	// those of a stack without a state.
 	state.ID.Cluster = cluster
 	exists, err := keep(ctx, &state.ID)
 	if err == nil && exists {
@@ -56,9 +54,9 @@ func Read(ctx *pulumi.Context, cluster string) (State, error) {
 	return state, err
 }
 
-// keep has the state keep an ID, and changes the ID to the one that the state has already. It reports whether
-// the state exists: a preview does not know the identifier of a new resource, and an update writes the state
-// with each resource, unless it is told not to.
+// keep has the state keep an ID, and changes the ID to the one that the state has already. It reports whether the state
+// exists: a preview does not know the identifier of a new resource, and an update writes the state with each resource,
+// unless it is told not to.
 func keep(ctx *pulumi.Context, id *ID) (exists bool, err error) {
 	stash, err := pulumi.NewStash(ctx, "identity", &pulumi.StashArgs{Input: pulumi.String(id.String())},
 		pulumi.IgnoreChanges([]string{"input"}))
@@ -95,8 +93,8 @@ func (s *State) readResources(ctx *pulumi.Context) error {
 	return err
 }
 
-// call calls a function of the engine that takes the name of a stack, and returns the
-// function's outputs. Some of them are secret, which Invoke would refuse.
+// call calls a function of the engine that takes the name of a stack, and returns the function's outputs. Some of them
+// are secret, which Invoke would refuse.
 func call(ctx *pulumi.Context, function, argument string) (map[string]any, error) {
 	name := current(ctx).String()
 	var answer struct {
@@ -114,9 +112,8 @@ func call(ctx *pulumi.Context, function, argument string) (map[string]any, error
 	}
 }
 
-// The engine may write the state while the program reads it. A backend of local files does not
-// replace the attributes of a file atomically (setAttrs in gocloud.dev/blob/fileblob), so a reader
-// may find them empty for a moment.
+// The engine may write the state while the program reads it. A backend of local files does not replace the attributes
+// of a file atomically (setAttrs in gocloud.dev/blob/fileblob), so a reader may find them empty for a moment.
 const (
 	mostReads    = 10
 	betweenReads = 50 * time.Millisecond

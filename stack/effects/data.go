@@ -15,8 +15,8 @@ import (
 	"persia/workload/pedl"
 )
 
-// volumes says which data is deleted or lost, and which no pod can see any more. Package storage refuses
-// volumes that have another storage.
+// volumes says which data is deleted or lost, and which no pod can see any more. Package storage refuses volumes that
+// have another storage.
 func (u *update) volumes() {
 	const path = "persia:storage"
 	for _, name := range slices.Sorted(maps.Keys(u.before.Volumes)) {
@@ -124,9 +124,8 @@ func (u *update) pedl() {
 	}
 }
 
-// restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a
-// ConfigMap or a Secret that they mount does. Pulumi learns its version, which is an annotation of the
-// pods, only in the update.
+// restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a ConfigMap or a
+// Secret that they mount does. Pulumi learns its version, which is an annotation of the pods, only in the update.
 func (u *update) restarts(was, is Role) bool {
 	return was.Digest != is.Digest || slices.ContainsFunc(is.Pod.Volumes, func(volume corev1.Volume) bool {
 		of := ""
@@ -141,8 +140,7 @@ func (u *update) restarts(was, is Role) bool {
 	})
 }
 
-// data returns the directory with the data of a workload of PEDL, or "" if the data is lost with
-// the pod.
+// data returns the directory with the data of a workload of PEDL, or "" if the data is lost with the pod.
 func (s Stack) data(role Role) storedFolder {
 	return s.mounted(role, first(role.container().VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == pedl.DataVolume }))
 }
@@ -208,8 +206,8 @@ func (f storedFolder) String() string {
 	return "folder " + f.folder + " of " + f.storage
 }
 
-// checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job
-// has no such folder, or if PERSIA's operator creates its pods.
+// checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job has no such folder,
+// or if PERSIA's operator creates its pods.
 func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
 
 // saved returns where the script of a job saves its checkpoints, as far as that is known.

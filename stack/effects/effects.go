@@ -142,8 +142,8 @@ func (u *update) start(job Job) string {
 	}
 }
 
-// ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not
-// tell that the job is complete.
+// ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not tell that the job
+// is complete.
 func (u *update) ifComplete(was, is Job) string {
 	if was.Engine() != config.EngineJobSet {
 		return ""

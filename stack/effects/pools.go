@@ -25,8 +25,8 @@ type Pool struct {
 	Nodes, Most int
 	// Zones are the zones of the nodes, or empty if GKE chooses them.
 	Zones []string
-	// AtOnce is how many nodes GKE recreates at once, and Rounds how often it does so until it has
-	// recreated all. They are 0 for a pool in the state.
+	// AtOnce is how many nodes GKE recreates at once, and Rounds how often it does so until it has recreated all. They
+	// are 0 for a pool in the state.
 	AtOnce, Rounds int
 	// Labels are the labels of the nodes. They are nil for a pool of the stack file.
 	Labels map[string]string
@@ -34,22 +34,21 @@ type Pool struct {
 	settings map[string]string
 }
 
-// NodePool is a node pool of the stack file, with the settings that it takes from the rest of the
-// file.
+// NodePool is a node pool of the stack file, with the settings that it takes from the rest of the file.
 type NodePool struct {
 	config.Pool
 	Cluster config.Cluster
 	Driver  config.NVIDIADriver
 }
 
-// poolSettings are the settings of a node pool whose change costs nodes: the path of each in the pool or,
-// if it begins with persia:, in the stack file, and its path in the state.
+// poolSettings are the settings of a node pool whose change costs nodes: the path of each in the pool or, if it begins
+// with persia:, in the stack file, and its path in the state.
 var poolSettings = []struct {
 	field, output string
 	// value returns the value in the terms of the state, if it is not the field's own.
 	value func(NodePool) any
-	// recreates is true if GKE recreates the nodes in rounds. For other changes, Google Cloud deletes the
-	// pool and creates another.
+	// recreates is true if GKE recreates the nodes in rounds. For other changes, Google Cloud deletes the pool and
+	// creates another.
 	recreates bool
 }{
 	{field: "machineType", output: "nodeConfig.machineType", recreates: true},
@@ -224,8 +223,8 @@ func lostNodes(was, is Pool) []string {
 // perZone returns the number of nodes in each zone, or 0 if GKE chooses it.
 func (p Pool) perZone() int { return p.Nodes / max(1, len(p.Zones)) }
 
-// onPool says what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them
-// at once if rounds is 0.
+// onPool says what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them at once if
+// rounds is 0.
 func (u *update) onPool(pool string, rounds int) string {
 	var says strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&says, ". "+format, args...) }
@@ -255,8 +254,8 @@ func (u *update) onPool(pool string, rounds int) string {
 	return says.String()
 }
 
-// rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with
-// GPUs are on any pool with GPUs, and the others on any without.
+// rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with GPUs are on
+// any pool with GPUs, and the others on any without.
 func (s Stack) rolesOn(job Job, pool string) string {
 	var roles []string
 	for _, name := range slices.Sorted(maps.Keys(job.Roles)) {

@@ -98,8 +98,7 @@ var types = map[tokens.Type]func() any{
 
 const nodePoolType = "gcp:container/nodePool:NodePool"
 
-// Read reads the objects and node pools in the state of a stack. It omits those that it cannot
-// read.
+// Read reads the objects and node pools in the state of a stack. It omits those that it cannot read.
 func Read(resources map[resource.URN]map[string]any) Stack {
 	stack := New()
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
@@ -117,8 +116,8 @@ func Read(resources map[resource.URN]map[string]any) Stack {
 	return stack
 }
 
-// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a NatsCluster, a PersistentVolume, a workload
-// of PEDL, a ConfigMap, or a Secret. It ignores other objects.
+// Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a NatsCluster, a PersistentVolume, a workload of PEDL, a
+// ConfigMap, or a Secret. It ignores other objects.
 func (s Stack) Add(object any) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:

@@ -2,6 +2,7 @@ package persia
 
 import (
 	"cmp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,7 +11,7 @@ import (
 	"persia/config"
 )
 
-// TestCheckpointRoot: nn-workers and servers write a checkpoint together, so both must have
+// TestCheckpointRoot: nn-workers and servers write a checkpoint together, and embedding workers load it, so all must have
 // the same directory of the same volume, and by the same path.
 func TestCheckpointRoot(t *testing.T) {
 	mount := func(volume, at string) config.Mount { return config.Mount{Volume: volume, MountPath: at} }
@@ -58,10 +59,12 @@ func TestCheckpointRoot(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := config.Job{Name: "clicks", RunID: "1", Volumes: test.volumes, Dataloader: test.dataset,
-				NNWorker: config.NNWorker{Role: test.nnWorker}, EmbeddingParameterServer: test.server}
+				NNWorker: config.NNWorker{Role: test.nnWorker}, EmbeddingWorker: test.server, EmbeddingParameterServer: test.server}
 			args := JobArgs{Job: job, Claims: map[string]string{"a": "a-claim", "b": "b-claim", "data": "data-claim"}}
 			for _, role := range roles(job) {
-				assert.Equal(t, test.want[role.Name], checkpointRoot(args, role), role.Name)
+				// Embedding workers have the servers' mounts here.
+				mounts := strings.Replace(role.Name, "embedding-worker", "embedding-ps", 1)
+				assert.Equal(t, test.want[mounts], checkpointRoot(args, role), role.Name)
 				if role.Name == nnWorker {
 					assert.Equal(t, cmp.Or(elsewhere[name], "/ckpt/.persia/clicks/1"), stateDirectory(args, role))
 				}

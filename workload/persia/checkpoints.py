@@ -10,7 +10,6 @@ as an empty one: the training would start over, and its checkpoints would be rem
 entry that cannot be looked at is no checkpoint, and stays.
 """
 
-import collections
 import errno
 import os
 import pickle
@@ -18,6 +17,7 @@ import re
 import shutil
 import stat
 import time
+from typing import Any, Callable, Container, Dict, List, NamedTuple, Optional
 
 ATTEMPT = re.compile(r"attempt-(\d+)$")
 SHARD = re.compile(r"s\d+$")
@@ -46,10 +46,16 @@ UNSEEN = (errno.ELOOP, errno.ESTALE, errno.EACCES)
 # waiting_for_all_embedding_server_dump). It then gives the checkpoint up, and only its own log says so.
 PATIENCE = 600
 
-# path is the folder, attempt the number of the attempt that wrote it, time when it became
-# complete, link whether path is a link to the folder, seconds how long it took after dense.pt, and dense
-# whether a file has the dense model, whatever the script calls it.
-Checkpoint = collections.namedtuple("Checkpoint", "attempt time path link seconds dense")
+
+class Checkpoint(NamedTuple):
+    """A complete checkpoint."""
+
+    attempt: int  # which wrote it
+    time: float  # when it became complete
+    path: str
+    link: bool  # whether path is a link to the folder
+    seconds: float  # how long it took after dense.pt
+    dense: bool  # whether a file has the dense model, whatever the script calls it
 
 
 class Found:
@@ -58,15 +64,15 @@ class Found:
     never completes, with the server that was too slow. known has the marks of checkpoints whose
     servers' files are all there: it takes long to look at 100,000 files, so that is done once."""
 
-    def __init__(self, known=None):
+    def __init__(self, known: Optional[Dict[str, Any]] = None) -> None:
         self.last_attempt = 0
-        self.complete = []
-        self.incomplete = []
-        self.strange = {}
-        self.given_up = {}
+        self.complete: List[Checkpoint] = []
+        self.incomplete: List[str] = []
+        self.strange: Dict[str, str] = {}
+        self.given_up: Dict[str, str] = {}
         self.known = {} if known is None else known
 
-    def look(self, path, function, *arguments):
+    def look(self, path: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function finds out about an entry, or None if it cannot be looked at."""
         try:
             return function(*arguments)
@@ -76,12 +82,12 @@ class Found:
             self.strange[path] = os.strerror(error.errno)
             return None
 
-    def newest(self, attempt=None):
+    def newest(self, attempt: Optional[int] = None) -> Optional[str]:
         """Return the newest complete checkpoint, of one attempt or of all, or None."""
         paths = (checkpoint.path for checkpoint in self.complete if attempt in (None, checkpoint.attempt))
         return next(paths, None)
 
-    def surplus(self, keep, needed):
+    def surplus(self, keep: int, needed: Container[Optional[str]]) -> List[str]:
         """Return the complete checkpoints except the newest ones and those needed."""
         own = [checkpoint.path for checkpoint in self.complete if not checkpoint.link]
         return [path for path in own[max(keep, 1) :] if path not in needed]

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import time
 
-import coordinator
+import machine
 from link import full_name
 from record import lost_bucket
 from processes import Command
@@ -20,9 +20,9 @@ DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 def before(role, environment):
     """Return why a role cannot start, or None, from checks that take no time."""
     names = ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"]
-    if role == coordinator.NN_WORKER:
+    if role == machine.NN_WORKER:
         names.append("PERSIA_NN_WORKER_ENTRY")
-    elif role == coordinator.DATALOADER:
+    elif role == machine.DATALOADER:
         names.append("PERSIA_DATALOADER_ENTRY")
     for name in names:
         file = environment.get(name)

@@ -31,7 +31,7 @@ type exporter struct {
 var ofJobs = []string{`persia_job=~"$job"`}
 
 var exporters = map[string]exporter{
-	// launch.py, coordinator.py, and the training scripts of the examples: TestPushedMetrics.
+	// launch.py, machine.py, and the training scripts of the examples: TestPushedMetrics.
 	"replicas": {ofJobs, map[string]string{
 		"persia_replica_attempt":      gauge,
 		"persia_replica_alive":        gauge,
@@ -151,7 +151,7 @@ func TestPushedMetrics(t *testing.T) {
 	const examples = "../../examples/"
 	for files, pushes := range map[string]struct{ program, with, prefix, values string }{
 		"launch.py":                    {"replicas", "gateway.py", "", `(?s)def values\(self\):.*?(\{.*?\n +\})`},
-		"coordinator.py ledger.py":     {"coordinator", "gateway.py", "", `(["']persia_job_\w+(?:"[]:]|\{\{))`},
+		"machine.py ledger.py":         {"coordinator", "gateway.py", "", `(["']persia_job_\w+(?:"[]:]|\{\{))`},
 		examples + "shop/train.py":     {"training scripts", examples + "shop/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 		examples + "training/train.py": {"training scripts", examples + "training/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
 	} {

@@ -10,7 +10,7 @@ import sys
 import time
 
 import checks
-import coordinator
+import machine
 import gateway
 from processes import Command, adopt
 
@@ -26,7 +26,7 @@ def script_environment(environment):
     """Return the environment of the script, as persia-launcher would have set it."""
     environment = checks.with_driver(dict(environment))
     entry = "PERSIA_DATALOADER_ENTRY"
-    if environment["PERSIA_ROLE"] == coordinator.NN_WORKER:
+    if environment["PERSIA_ROLE"] == machine.NN_WORKER:
         entry = "PERSIA_NN_WORKER_ENTRY"
         environment.update(among_nn_workers(environment))
     environment[entry] = environment["PERSIA_SCRIPT"]

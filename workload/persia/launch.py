@@ -17,6 +17,7 @@ import checks
 import checkpoints
 import coordinator
 import gateway
+import machine
 import processes
 import server
 from link import Link, Refused
@@ -217,14 +218,14 @@ class Replica:
             # One of the two pods is about to be replaced, or the address has another pod now.
             self.link.leave()
             self.say(f"the coordinator at {self.settings.coordinator} is of another run")
-            return dict(order, order=coordinator.STOP)
+            return dict(order, order=machine.STOP)
         if self.outdated(order) and not self.coordinates:
             # Obey its successor. If none answers in time, the command ends.
             self.link.leave()
             return None
         if not order.get("superseded"):
             self.answered, self.silence = sent, order.get("silence", self.silence)
-        if order["order"] == coordinator.STOP:
+        if order["order"] == machine.STOP:
             self.say(f"waiting for attempt {order['attempt'] + 1}" + (f": {self.blocked}" if self.blocked else ""))
         return order
 
@@ -255,23 +256,23 @@ class Replica:
         self.logged = text
 
     def obey(self, order):
-        self.done = order["order"] == coordinator.DONE
+        self.done = order["order"] == machine.DONE
         # Until the end is recorded, it may have to start again.
-        self.over = order["order"] == coordinator.FAILED or self.done and order.get("recorded", True)
-        if order["order"] == coordinator.START and not self.stopped:
+        self.over = order["order"] == machine.FAILED or self.done and order.get("recorded", True)
+        if order["order"] == machine.START and not self.stopped:
             self.logged = None
             # Processes that the previous attempt left must not run beside this one.
             if not self.ends():
                 self.begin(order["attempt"], order["resume"])
-        elif order["order"] == coordinator.STOP and self.state in ("running", "finished"):
+        elif order["order"] == machine.STOP and self.state in ("running", "finished"):
             # A command that has finished may have left processes.
             self.end_processes(self.settings.stop_seconds)
-        elif order["order"] == coordinator.DONE:
+        elif order["order"] == machine.DONE:
             # A substitute tells the next coordinator, which believes it by the attempt.
             self.attempt = max(self.attempt, order["attempt"])
             # Servers keep the model in memory, for example for an export.
             self.say(f"the job is complete: {'still running' if self.state == 'running' else 'idle'}")
-        elif order["order"] == coordinator.FAILED:
+        elif order["order"] == machine.FAILED:
             self.failed = order.get("reason", "")
             if self.ends():
                 return
@@ -280,7 +281,7 @@ class Replica:
 
     def leaves(self):
         """Report whether the pod ends now because the job does. JobSet ends the servers."""
-        ends = self.settings.once and self.settings.role in (coordinator.NN_WORKER, coordinator.DATALOADER)
+        ends = self.settings.once and self.settings.role in (machine.NN_WORKER, machine.DATALOADER)
         if not ends or not self.over or self.state == "running" or self.ending:
             return False
         return not self.coordinates or not self.coordinates.stays()
@@ -394,13 +395,13 @@ def main(arguments):
     del os.environ["PERSIA_TOKEN"]
     processes.adopt()
     coordinates = None
-    if (settings.role, settings.replica) == (coordinator.NN_WORKER, 0):
+    if (settings.role, settings.replica) == (machine.NN_WORKER, 0):
         coordinates = coordinator.Coordinator(settings, log)
-        coordinates.lacks = server.open_enough(coordinates.roster.total)
-        if coordinates.lacks:
-            log(coordinates.lacks)
+        coordinates.machine.lacks = server.open_enough(coordinates.machine.roster.total)
+        if coordinates.machine.lacks:
+            log(coordinates.machine.lacks)
         server.serve(coordinates, int(settings.coordinator.rsplit(":", 1)[1]), settings.token)
-        coordinates.keeper.run()
+        coordinates.run()
     replica = Replica(settings, arguments, coordinates)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, replica.stop)
@@ -415,7 +416,7 @@ def main(arguments):
         if place and settings.once:
             place.push(values)  # these values stay
     if coordinates:
-        coordinates.keeper.release(RELEASE_SECONDS)
+        coordinates.release(RELEASE_SECONDS)
     return status
 
 

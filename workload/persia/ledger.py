@@ -1,6 +1,9 @@
 """The ledger of a job: where its time went, and what ended its attempts."""
 
 import collections
+from typing import Any, Callable, Dict, List, Optional
+
+from checkpoints import Checkpoint
 
 # What a job does. Each of its seconds counts as one of these.
 WAITING, STARTING, TRAINING, AGAIN, SAVING = ACTIVITIES = "waiting", "starting", "training", "training again", "saving"
@@ -28,24 +31,25 @@ class Ledger:
     job had no pods, "lost" how many attempts have ended since "saved", "reports" is 1 if the script that trained
     last has reported its progress, and "open" until the end of the last attempt is counted."""
 
-    def __init__(self, clock, wall):
+    def __init__(self, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self.clock, self.wall = clock, wall
-        more = ("at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open")
-        self.values = dict.fromkeys(ACTIVITIES + (STARTUP, RISK) + more, 0)
-        self.causes = collections.Counter()
-        self.ends = []  # when the last attempts have ended, by which replica, and why
-        self.trained = {}  # how many seconds of training a checkpoint has
+        self.values: Dict[str, float] = dict.fromkeys(ACTIVITIES + (
+            STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open"), 0)
+        self.causes: Dict[str, int] = collections.Counter()
+        self.ends: List[Any] = []  # when the last attempts have ended, by which replica, and why
+        self.trained: Dict[str, float] = {}  # how many seconds of training a checkpoint has
         self.written = 0  # how many checkpoints this attempt has
-        self.activity, self.last = WAITING, clock()
-        # When the last coordinator ended, how long the job had no pods then, and since when it has some: not yet.
-        self.left, self.gap, self.since = 0, 0, 10 ** 12
+        self.activity: Optional[str] = WAITING
+        self.last = clock()
+        # When the last coordinator ended, how long the job had no pods then, and since when it has some.
+        self.left, self.gap, self.since = 0.0, 0.0, float("inf")
 
-    def record(self):
+    def record(self) -> Dict[str, Any]:
         """Return what the next coordinator needs."""
         self.count()
         return {"ledger": dict(self.values), "causes": dict(self.causes), "ends": self.ends, "trained": self.trained}
 
-    def recall(self, kept, over):
+    def recall(self, kept: Dict[str, Any], over: bool) -> None:
         """Continue from the record of the previous coordinator. Since then, the job has waited, unless it was over."""
         if kept.get("ledger"):
             self.values.update(kept["ledger"])
@@ -58,14 +62,14 @@ class Ledger:
             self.last = self.clock()
             self.exists(self.since)
 
-    def exists(self, since):
+    def exists(self, since: float) -> None:
         """A replica has been there since some time. If nn-worker 0 alone was lost, the others' machines cost."""
         self.since = min(self.since, since)
         gap = min(self.gap, max(0, self.since - self.left))
         self.values["away"] -= self.gap - gap
         self.gap = gap
 
-    def count(self):
+    def count(self) -> None:
         """Count the time since the last call."""
         now, self.values["at"] = self.clock(), self.wall()
         if self.activity:
@@ -75,29 +79,29 @@ class Ledger:
             self.values["unsaved"] += now - self.last
         self.last = now
 
-    def turn(self, activity):
+    def turn(self, activity: Optional[str]) -> None:
         """Count the time from now on as another activity, or not at all."""
         self.count()
         self.activity = activity
 
-    def move(self, before, after):
+    def move(self, before: str, after: str) -> None:
         self.values[after] += self.values[before]
         self.values[before] = 0
 
-    def begin(self):
+    def begin(self) -> None:
         """An attempt starts. If the end of the last one has not been counted, it ended with its coordinator's pod."""
         if self.values["open"]:
             self.lose(REPLACED)
         self.values["open"], self.written = 1, 0
         self.turn(STARTUP)
 
-    def prove(self, reported):
+    def prove(self, reported: bool) -> None:
         """The attempt trains. Only a script that reports progress shows since when."""
         self.turn(RISK if self.activity == STARTUP else self.activity)
         self.move(STARTUP, STARTING if reported else RISK)
         self.values["reports"] = int(reported)
 
-    def save(self, complete, attempt):
+    def save(self, complete: List[Checkpoint], attempt: int) -> None:
         """Count what an attempt had trained until its new ones of all checkpoints, the newest of which is the first."""
         self.count()
         self.trained = {checkpoint.path: self.trained[checkpoint.path] for checkpoint in complete if checkpoint.path in self.trained}
@@ -118,7 +122,7 @@ class Ledger:
                 self.values["checkpoints"] += 1
                 self.trained[checkpoint.path] = self.values[TRAINING]
 
-    def resume(self, checkpoint):
+    def resume(self, checkpoint: Optional[str]) -> float:
         """The next attempt starts from a checkpoint, or from the beginning, and trains again what newer ones have.
         Return how many seconds of training that is."""
         again = self.values[TRAINING] - (self.trained.get(checkpoint, self.values[TRAINING]) if checkpoint else 0)
@@ -126,7 +130,7 @@ class Ledger:
         self.values[AGAIN] += again
         return again
 
-    def lose(self, cause, replica=""):
+    def lose(self, cause: str, replica: str = "") -> float:
         """The attempt has failed, maybe by a replica. The next one trains again what is in no checkpoint.
         Return how long it ran since its last one, in seconds."""
         self.count()
@@ -139,22 +143,22 @@ class Ledger:
         self.move(RISK, AGAIN)
         return ran
 
-    def finish(self):
+    def finish(self) -> None:
         """The job is complete."""
         self.turn(None)
         self.move(STARTUP, TRAINING)
         self.move(RISK, TRAINING)
 
-    def seconds(self):
+    def seconds(self) -> Dict[str, float]:
         """Return how long the job has done what. Time without pods, suspended or in a queue, is in none."""
         self.count()
         more = {STARTING: self.values[STARTUP], TRAINING: self.values[RISK], WAITING: -self.values["away"]}
         return {activity: self.values[activity] + more.get(activity, 0) for activity in ACTIVITIES}
 
-    def metrics(self, saves):
+    def metrics(self, saves: bool) -> Dict[str, float]:
         """Return the values of metrics by their names. Of checkpoints there are some until the job is over. Whether
         nothing is saved can be told only of a job that saves where its coordinator looks."""
-        values = {f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()}
+        values: Dict[str, float] = {f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()}
         for cause, failures in self.causes.items():
             values[f'persia_job_failures_total{{cause="{cause}"}}'] = failures
         recent = collections.Counter((replica, cause) for when, replica, cause in self.ends if self.wall() - when < RECENT)
@@ -168,7 +172,7 @@ class Ledger:
                 values["persia_job_checkpoint_interval_seconds"] = round(self.values["interval"])
         return values
 
-    def __str__(self):
+    def __str__(self) -> str:
         """Return one line for people, with what the fields of the stack file of these names want to know."""
         seconds, failures = self.seconds(), sum(self.causes.values())
         total = sum(seconds.values())
@@ -183,6 +187,6 @@ class Ledger:
         return text
 
 
-def duration(seconds):
+def duration(seconds: float) -> str:
     minutes = round(seconds / 60)
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

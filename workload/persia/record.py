@@ -1,9 +1,12 @@
 """The record of a run: the file through which a coordinator takes over from the previous one."""
 
+import copy
 import errno
 import json
 import os
+from typing import Any, Dict
 
+Values = Dict[str, Any]
 
 # The values that are a path or None.
 PATHS = ("checkpoint", "resume", "proven")
@@ -34,49 +37,59 @@ class Unreadable(OSError):
     """The file exists, but it is not a record. A complete job must not train again because of that."""
 
 
+# What the next coordinator needs. Whoever waits for the claim observes by its own clock that beat stands
+# still; the clocks of two machines may differ.
+BLANK: Values = {
+    # The full name of the job, with its stack.
+    "job": "",
+    "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
+    # The checkpoint that the last attempt started from, the last one from which an
+    # attempt made progress, and how many attempts failed before that with others.
+    "resume": None, "proven": None, "doubts": {},
+    # See ledger.py.
+    "ledger": {}, "causes": {}, "ends": [], "trained": {},
+    # The claim, and whether an attempt runs that this pod coordinates.
+    "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
+    # Whether nn-worker 0 of this pod saves before the pod ends, whether it has ended with the pod, and whether
+    # replicas may run that no coordinator hears, so that the next attempt waits until they have ended.
+    "saves": False, "released": False, "unheard": False,
+}
+
+
+def path(folder: str) -> str:
+    """Return where the record is in a folder."""
+    return os.path.join(folder, "coordinator.json")
+
+
+def blank(job: str) -> Values:
+    """Return the record of a run that has not begun."""
+    return dict(copy.deepcopy(BLANK), job=job)
+
+
+def claimed(values: Values, kept: Values, pod: str, holder: str) -> Values:
+    """Return values of a record that continue from the record of the previous coordinator, as the newest one.
+
+    A pod cannot know when it was created. But a new pod claims the run when it starts, so the order
+    in which pods first claimed it is the order of their creation, and pods keeps that."""
+    values = dict(values, **kept)
+    pods = values["pods"] + [pod] * (pod not in values["pods"])
+    return dict(values, term=values["term"] + 1, holder=holder, pod=pod, running=False, saves=False, released=False, pods=pods[-PODS:])
+
+
+def is_outranked(kept: Values, pod: str) -> bool:
+    """Report whether another pod keeps the run: one that was created later than this one, or that still saves."""
+    pods, holder = kept.get("pods", []), kept.get("pod")
+    return bool(kept.get("saves") and holder != pod or pod in pods and holder in pods and pods.index(pod) < pods.index(holder))
+
+
 class Record:
-    """The values of the record. Each coordinator of the run claims the record with a higher term, after which the previous one
-    may not write it. The holder of the claim renews it: it counts beat up. Whoever waits for the claim observes by its own
-    clock that beat stands still; the clocks of two machines may differ.
+    """The file with the values. Each coordinator of the run claims the record with a higher
+    term, after which the previous one may not write it. The holder of the claim renews it: it counts
+    beat up."""
 
-    A pod cannot know when it was created. But a new pod claims the run when it starts, so the order in which pods first claimed
-    it is the order of their creation, and pods keeps that."""
-
-    def __init__(self, folder, holder, job=""):
-        self.file = os.path.join(folder, "coordinator.json")
-        self.holder, self.job = holder, job
-        self.full = False  # whether the volume had no room for another file at the last write
-        self.claimed = None  # the record from which the claim continues, until the file has the claim
-        self.values = {
-            # The full name of the job, with its stack.
-            "job": job,
-            "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
-            # The checkpoint that the last attempt started from, the last one from which an
-            # attempt made progress, and how many attempts failed before that with others.
-            "resume": None, "proven": None, "doubts": {},
-            # See ledger.py.
-            "ledger": {}, "causes": {}, "ends": [], "trained": {},
-            # The claim, and whether an attempt runs that this pod coordinates.
-            "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
-            # Whether nn-worker 0 of this pod saves before the pod ends, and whether replicas may run that no coordinator
-            # hears, so that the next attempt waits until they have ended.
-            "saves": False, "unheard": False,
-        }
-
-    def __getattr__(self, key):
-        return self.values[key]
-
-    def claim(self, kept, pod):
-        """Continue from the record of the previous coordinator, as the newest one."""
-        self.claimed = kept
-        self.values.update(kept)
-        pods = self.values["pods"] + [pod] * (pod not in self.values["pods"])
-        self.values.update(term=self.values["term"] + 1, holder=self.holder, pod=pod, running=False, saves=False, pods=pods[-PODS:])
-
-    def is_outranked(self, kept, pod):
-        """Report whether another pod keeps the run: one that was created later than this one, or that still saves."""
-        pods, holder = kept.get("pods", []), kept.get("pod")
-        return kept.get("saves", False) and holder != pod or pod in pods and holder in pods and pods.index(pod) < pods.index(holder)
+    def __init__(self, folder, job=""):
+        self.file = path(folder)
+        self.job = job
 
     def read(self):
         """Return the record, or {} if the file does not exist."""
@@ -111,53 +124,53 @@ class Record:
         """Report whether values read from the file have the right types."""
         if not isinstance(values, dict):
             return False
-        known = {key: value for key, value in values.items() if key in self.values}
+        known = {key: value for key, value in values.items() if key in BLANK}
         paths = [known.pop(key) for key in PATHS if key in known]
         return (
-            all(isinstance(value, type(self.values[key])) for key, value in known.items())
+            all(isinstance(value, type(BLANK[key])) for key, value in known.items())
             and all(path is None or isinstance(path, str) for path in paths)
             and all(isinstance(number, (int, float)) for key in NUMBERS for number in known.get(key, {}).values())
             and all(isinstance(pod, str) for pod in known.get("pods", []))
             and all(isinstance(end, list) and len(end) == 3 for end in known.get("ends", []))
         )
 
-    def check(self):
-        """Report whether this coordinator wrote the file. Raise Superseded if a newer one has claimed the run."""
+    def check(self, values, claimed):
+        """Report whether the file has the claim of values. Raise Superseded if a newer coordinator has
+        claimed the run, and an ESTALE if the previous one has written since claimed was read."""
         kept = self.read()
-        mine = (self.values["term"], self.values["holder"])
+        mine = (values["term"], values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
         if found[0] > mine[0] or found[0] == mine[0] and found[1] != mine[1]:
             raise Superseded
-        if found == mine:
-            self.claimed = None
-        elif self.claimed not in (None, kept):
+        if found != mine and claimed not in (None, kept):
             raise OSError(errno.ESTALE, "the previous coordinator has written since this one has read", self.file)
         return found == mine
 
-    def write(self, values):
-        """Replace the file, or overwrite it if there is no room for another one. A crash leaves the old or the new record."""
+    def write(self, values, claimed):
+        """Replace the file, or overwrite it if there is no room for another one, and report whether there was
+        none. A crash leaves the old or the new record."""
         folder = os.path.dirname(self.file)
-        self.check()
+        self.check(values, claimed)
         os.makedirs(folder, exist_ok=True)
         text = json.dumps(values).encode()
         if in_bucket(folder):
-            self.exchange(text.ljust(SIZE))
-            return
+            self.exchange(text.ljust(SIZE), values, claimed)
+            return False
         # Two coordinators must not write the same temporary file.
-        temporary = f"{self.file}.{self.holder}"
+        temporary = f"{self.file}.{values['holder']}"
         try:
             fill(temporary, "wb", text.ljust(SIZE))
             os.replace(temporary, self.file)
         except OSError as error:
             if os.path.exists(temporary):
                 os.remove(temporary)
-            self.full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            if not self.full or not os.path.exists(self.file) or len(text) > os.path.getsize(self.file) // 2:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            if not full or not os.path.exists(self.file) or len(text) > os.path.getsize(self.file) // 2:
                 raise
             self.overwrite(text)
-            return
-        self.full = False
+            return True
         flush_folder(folder)
+        return False
 
     def overwrite(self, text):
         """Overwrite the file where it is. At each moment, one half has a whole record."""
@@ -172,12 +185,13 @@ class Record:
                 file.flush()
                 os.fsync(file.fileno())
 
-    def exchange(self, text):
-        """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed, and refuses that if
-        another coordinator has written the file since it was opened. It would take a rename."""
+    def exchange(self, text, values, claimed):
+        """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed,
+        and refuses that if another coordinator has written the file since it was opened. It would take
+        a rename."""
         try:
             with open(self.file, "r+b") as file:
-                self.check()
+                self.check(values, claimed)
                 # Nothing may be left of a longer record.
                 file.write(text.ljust(os.fstat(file.fileno()).st_size))
                 file.flush()

@@ -5,6 +5,12 @@ allows, costs the same in a job of any size. Only lists for people cost more.
 """
 
 import collections
+from typing import Any, Counter, Dict, Iterable, List, Optional, Set, Tuple
+
+# The role and the number of a replica.
+Key = Tuple[str, int]
+
+Values = Dict[str, Any]
 
 STATES = ("waiting", "running", "finished", "failed")
 
@@ -20,7 +26,7 @@ class NotWhole(ValueError):
     """A report lacks something, or has something strange."""
 
 
-def check(report):
+def check(report: Any) -> None:
     """Raise NotWhole if a report is not a whole one, so that no part of it is taken."""
     if not isinstance(report, dict):
         raise NotWhole("a report must be an object")
@@ -34,11 +40,11 @@ def check(report):
         raise NotWhole(f"state must not be {report['state']!r}")
 
 
-def name(key):
+def name(key: Key) -> str:
     return f"{key[0]} {key[1]}"
 
 
-def busy(report):
+def busy(report: Values) -> bool:
     """Report whether a replica may still run something. A command that has finished may have left processes, which
     end with the attempt, and a replica that was told to start may have done so."""
     return not report.get("leaving") and (report["state"] in ("running", "finished") or bool(report.get("ending") or report.get("begins")))
@@ -47,23 +53,25 @@ def busy(report):
 class Roster:
     """The last report of each replica, by role and number, with counts of them."""
 
-    def __init__(self, replicas, lost_seconds):
+    def __init__(self, replicas: Dict[str, int], lost_seconds: float) -> None:
         self.replicas, self.lost_seconds = replicas, lost_seconds
         self.total = sum(replicas.values())
         self.attempt = 0
-        self.reports = {}
+        self.reports: Dict[Key, Values] = {}
         # The replicas that have reported and have not left, in the order of their last report;
         # and the ones that have not finished the attempt.
-        self.heard, self.working = collections.OrderedDict(), collections.OrderedDict()
-        self.busy, self.blocked = set(), set()
-        self.saving = set()  # the ones whose command was told to end, and has not
+        self.heard: Dict[Key, None] = collections.OrderedDict()
+        self.working: Dict[Key, None] = collections.OrderedDict()
+        self.busy: Set[Key] = set()
+        self.blocked: Set[Key] = set()
+        self.saving: Set[Key] = set()  # the ones whose command was told to end, and has not
         self.finished = {role: 0 for role in replicas}
-        self.revisions = {role: collections.Counter() for role in replicas}
+        self.revisions: Dict[str, Counter[str]] = {role: collections.Counter() for role in replicas}
 
-    def expects(self, key):
+    def expects(self, key: Key) -> bool:
         return 0 <= key[1] < self.replicas.get(key[0], 0)
 
-    def begin(self, attempt):
+    def begin(self, attempt: int) -> None:
         """Begin an attempt, which no replica has finished."""
         self.attempt = attempt
         self.finished = {role: 0 for role in self.replicas}
@@ -71,7 +79,7 @@ class Roster:
         for report in self.reports.values():
             self.finished[report["role"]] += self.has_finished(report)
 
-    def take(self, key, report, now):
+    def take(self, key: Key, report: Values, now: float) -> Optional[Values]:
         """Replace the last report of a replica, and return that, or None."""
         before = self.reports.get(key)
         if before:
@@ -93,12 +101,12 @@ class Roster:
                 self.working[key] = None
         return before
 
-    def starts(self, key):
+    def starts(self, key: Key) -> None:
         """Note that a replica is told to start, until its next report: it may start the command and be lost before that."""
         self.reports[key]["begins"] = True
         self.busy.add(key)
 
-    def forget(self, key, report):
+    def forget(self, key: Key, report: Values) -> None:
         """Remove a report from all counts."""
         self.finished[key[0]] -= self.has_finished(report)
         revisions = self.revisions[key[0]]
@@ -110,26 +118,26 @@ class Roster:
         for ordered in (self.heard, self.working):
             ordered.pop(key, None)
 
-    def has_finished(self, report):
-        return report["state"] == "finished" and report["attempt"] == self.attempt
+    def has_finished(self, report: Values) -> bool:
+        return bool(report["state"] == "finished" and report["attempt"] == self.attempt)
 
-    def ended(self, role):
+    def ended(self, role: str) -> bool:
         """Report whether all replicas of a role have finished the attempt."""
         return self.finished[role] == self.replicas[role]
 
-    def count(self, role):
+    def count(self, role: str) -> str:
         """Return how many replicas of a role have finished the attempt, for people."""
         return f"{self.finished[role]} of {self.replicas[role]}"
 
-    def silent(self, now):
+    def silent(self, now: float) -> Optional[Key]:
         """Return a replica that has not finished and has not reported for too long, or None."""
         return self.stale(self.working, now)
 
-    def stale(self, among, now):
+    def stale(self, among: Iterable[Key], now: float) -> Optional[Key]:
         first = next(iter(among), None)
         return first if first is not None and now - self.reports[first]["seen"] > self.lost_seconds else None
 
-    def ready(self, now):
+    def ready(self, now: float) -> bool:
         """Report whether an attempt can start: every replica reports, runs nothing, and has all it needs, and no role is being
         replaced. Kubernetes replaces the pods of a changed job one by one, and each would end the attempt."""
         return (
@@ -137,7 +145,7 @@ class Roster:
             and all(len(revisions) <= 1 for revisions in self.revisions.values())
         )
 
-    def missing(self, now):
+    def missing(self, now: float) -> List[str]:
         """Return why the next attempt waits, for people."""
         waits = []
         for role in sorted(self.replicas):
@@ -150,10 +158,10 @@ class Roster:
                 waits.append(f"replicas of {role} are being replaced")
         return waits
 
-    def wait(self, key, now):
+    def wait(self, key: Key, now: float) -> Optional[str]:
         """Return why an attempt waits for a replica, or None."""
         report = self.reports.get(key)
-        if key not in self.heard or now - report["seen"] > self.lost_seconds:
+        if not report or key not in self.heard or now - report["seen"] > self.lost_seconds:
             return f"{name(key)} is not there"
         if report.get("hangs"):
             return f"{name(key)}: {report['hangs']}"

@@ -1,5 +1,7 @@
 """Reads the settings of a replica from its environment."""
 
+from typing import Any, Callable, Dict, Mapping
+
 import checks
 
 # The largest number: threads cannot wait for some centuries.
@@ -9,12 +11,12 @@ MOST = 10**9
 class Settings:
     """The settings. Only tests set the times."""
 
-    def __init__(self, environment):
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self.role = environment["PERSIA_ROLE"]
         self.replica = int(environment["REPLICA_INDEX"])
         self.coordinator = environment["PERSIA_COORDINATOR"]
         self.token = environment["PERSIA_TOKEN"]
-        self.replicas = {}
+        self.replicas: Dict[str, int] = {}
         for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
             role, count = part.split("=")
             self.replicas[role] = int(count)
@@ -32,12 +34,12 @@ class Settings:
         self.older = "PERSIA_RUNTIME" in environment
         # Whether a pod that exits with status 0 is not started again, as in a Kubernetes Job.
         self.once = "PERSIA_ONCE" in environment
-        self.keep = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
-        self.attempts = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
+        self.keep: int = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
+        self.attempts: int = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
         self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
 
-        def seconds(name, default, least=1):
-            return number(environment, name, default, float, least)
+        def seconds(name: str, default: str, least: float = 1) -> float:
+            return float(number(environment, name, default, float, least))
 
         self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
         self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60", 30)
@@ -50,7 +52,7 @@ class Settings:
         self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
 
 
-def number(environment, name, default, kind, least):
+def number(environment: Mapping[str, str], name: str, default: str, kind: Callable[[str], Any], least: float) -> Any:
     """Return a number from the environment, or the default. Raise a ValueError if it is out of bounds."""
     text = environment.get(name, default)
     try:

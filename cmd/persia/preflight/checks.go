@@ -35,8 +35,8 @@ func (r *report) authPlugin() {
 	r.add(gcp.AuthPlugin, OK, "on the PATH", "")
 }
 
-// otherCredentials are variables that give Google's provider other credentials than gke-gcloud-auth-plugin has:
-// the cluster comes up, and none of its objects.
+// otherCredentials are variables that give Google's provider other credentials than gke-gcloud-auth-plugin has: the
+// cluster comes up, and none of its objects.
 var otherCredentials = []string{"GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"}
 
 // credentials looks for the application-default credentials.
@@ -143,8 +143,8 @@ func (r *report) quotas(ctx context.Context) {
 	}
 }
 
-// machines asks whether the zones have the machines and GPUs of all pools. No table of the program can
-// know that, because Google adds machines to zones every month.
+// machines asks whether the zones have the machines and GPUs of all pools. No table of the program can know that,
+// because Google adds machines to zones every month.
 func (r *report) machines(ctx context.Context) {
 	asked := map[string]bool{}
 	ask := func(kind, name, zone string) {

@@ -36,8 +36,8 @@ func CLI(ctx context.Context, args ...string) ([]byte, error) {
 	return stdout.Bytes(), err
 }
 
-// message returns the line of gcloud's error output that names the problem. If that line ends with
-// a colon, the next one belongs to it.
+// message returns the line of gcloud's error output that names the problem. If that line ends with a colon, the next
+// one belongs to it.
 func message(stderr string) string {
 	_, text, found := strings.Cut(stderr, "ERROR: ")
 	if !found {

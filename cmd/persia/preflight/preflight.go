@@ -2,8 +2,8 @@
 // the stack is there: APIs, quotas, machines, buckets, and the way to the control plane. `pulumi
 // preview` itself says what it lacks, like a login or a plugin.
 //
-// It asks the user's gcloud, whose logins, projects and proxies the user has set up. What gcloud may not see
-// or cannot reach is unchecked, which is no failure.
+// It asks the user's gcloud, whose logins, projects and proxies the user has set up. What gcloud may not see or cannot
+// reach is unchecked, which is no failure.
 package preflight
 
 import (
@@ -41,9 +41,8 @@ type Check struct {
 	Detail, Remedy string
 }
 
-// Run makes all checks of a stack. Without gcloud, it checks what needs no network. It returns an
-// error if the stack file cannot be read or has mistakes, because the needs of the stack are then
-// unknown.
+// Run makes all checks of a stack. Without gcloud, it checks what needs no network. It returns an error if the stack
+// file cannot be read or has mistakes, because the needs of the stack are then unknown.
 func Run(ctx context.Context, name string, gcloud Gcloud) ([]Check, error) {
 	stack, err := Load(name)
 	if err != nil {
@@ -107,8 +106,8 @@ type refusal struct {
 // absent are gcloud's messages about what does not exist.
 var absent = []string{"was not found", "not found: 404", "NOT_FOUND"}
 
-// ask decodes gcloud's answer, if into is not nil, and reports whether there is one. If there is none,
-// it adds a check that says why.
+// ask decodes gcloud's answer, if into is not nil, and reports whether there is one. If there is none, it adds a check
+// that says why.
 func (r *report) ask(ctx context.Context, q question, into any) bool {
 	if into != nil {
 		q.command = append(q.command, "--format=json")
@@ -148,8 +147,8 @@ func (r *report) exists(ctx context.Context, q question, detail string) bool {
 	return true
 }
 
-// says reports whether an error has one of some texts. A failure of the network may repeat an older
-// message of Google Cloud, and does not count.
+// says reports whether an error has one of some texts. A failure of the network may repeat an older message of Google
+// Cloud, and does not count.
 func says(err error, texts []string) bool {
 	return err != nil && !strings.Contains(err.Error(), "Max retries exceeded") &&
 		slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(err.Error(), text) })

@@ -33,10 +33,9 @@ func CLI(stack string) Pulumi {
 	}
 }
 
-// Run recovers a stack, and says what it does. What was being created goes into the state as if it
-// existed, and the refresh then takes out what does not. Run can run again after an error. The CLI has
-// an answer "import" for pending creates too, which does nothing (pulumi 3.250,
-// pkg/cmd/pulumi/operations/refresh.go).
+// Run recovers a stack, and says what it does. What was being created goes into the state as if it existed, and the
+// refresh then takes out what does not. Run can run again after an error. The CLI has an answer "import" for pending
+// creates too, which does nothing (pulumi 3.250, pkg/cmd/pulumi/operations/refresh.go).
 func Run(ctx context.Context, pulumi Pulumi, out io.Writer) error {
 	var text strings.Builder
 	if err := pulumi(ctx, nil, &text, "stack", "export"); err != nil {
@@ -66,9 +65,8 @@ func Run(ctx context.Context, pulumi Pulumi, out io.Writer) error {
 	return nil
 }
 
-// take moves pending creates to the resources of a state, and forgets the other pending operations. It
-// holds the inputs as outputs until the refresh, because no API knows some of them, such as the
-// provider's own protection of a cluster.
+// take moves pending creates to the resources of a state, and forgets the other pending operations. It holds the inputs
+// as outputs until the refresh, because no API knows some of them, such as the provider's own protection of a cluster.
 func take(deployment map[string]any, out io.Writer) {
 	resources, _ := deployment["resources"].([]any)
 	pending, _ := deployment["pending_operations"].([]any)
@@ -111,8 +109,8 @@ func take(deployment map[string]any, out io.Writer) {
 	deployment["resources"] = resources
 }
 
-// ids are the identifiers of Google Cloud's resources, with their inputs in braces. Others, like members
-// of a policy, may be created twice.
+// ids are the identifiers of Google Cloud's resources, with their inputs in braces. Others, like members of a policy,
+// may be created twice.
 var ids = map[string]string{
 	"gcp:artifactregistry/repository:Repository": "projects/{project}/locations/{location}/repositories/{repositoryId}",
 	"gcp:compute/disk:Disk":                      "projects/{project}/zones/{zone}/disks/{name}",
@@ -144,8 +142,8 @@ func ID(token string, inputs map[string]any) string {
 	})
 }
 
-// CheckProcesses refuses to recover while plugins of a killed CLI live: they go on creating for minutes. It looks
-// at those that have run in this folder, or one that it is in, as the CLI starts plugins in the project's.
+// CheckProcesses refuses to recover while plugins of a killed CLI live: they go on creating for minutes. It looks at
+// those that have run in this folder, or one that it is in, as the CLI starts plugins in the project's.
 func CheckProcesses(ctx context.Context) error {
 	all, err := processes(ctx)
 	if err != nil {

@@ -193,8 +193,8 @@ func lastWords(ctx context.Context, client kubernetes.Interface, pods []corev1.P
 }
 
 var (
-	// checkpointLine matches the line that the coordinator logs about a checkpoint. An attempt that starts from
-	// one says when it began.
+	// checkpointLine matches the line that the coordinator logs about a checkpoint. An attempt that starts from one
+	// says when it began.
 	checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from|new checkpoint) (/\S+)$`)
 	// ledgerLine matches the one about where the time went.
 	ledgerLine = regexp.MustCompile(`(?m)^(\S+) launch\.py: (useful .*)$`)
@@ -217,8 +217,8 @@ func lastOf(line *regexp.Regexp, log string, now time.Time) string {
 	return fmt.Sprintf("%s, %s ago", last[2], now.Sub(written).Round(time.Second))
 }
 
-// ledgerOf returns the last account of a training's time in the log of nn-worker 0, with what the rest of it
-// has cost, and the share that the plan has predicted.
+// ledgerOf returns the last account of a training's time in the log of nn-worker 0, with what the rest of it has cost,
+// and the share that the plan has predicted.
 func ledgerOf(log string, training Training, nodes []corev1.Node, now time.Time) string {
 	text := lastOf(ledgerLine, log, now)
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
@@ -237,8 +237,8 @@ func ledgerOf(log string, training Training, nodes []corev1.Node, now time.Time)
 	return text
 }
 
-// logOf returns the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the
-// report are worth showing.
+// logOf returns the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the report are worth
+// showing.
 func logOf(ctx context.Context, client kubernetes.Interface, namespace, pod string, lines int64) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

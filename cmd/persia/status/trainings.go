@@ -59,8 +59,8 @@ const (
 // ErrUnknown says that how a job goes on is unknown.
 var ErrUnknown = errors.New("how the job goes on is unknown")
 
-// Await passes all training jobs to a function, again and again until that has seen the end. It
-// returns the function's error, or [ErrUnknown] if the API server does not answer for [Patience].
+// Await passes all training jobs to a function, again and again until that has seen the end. It returns the function's
+// error, or [ErrUnknown] if the API server does not answer for [Patience].
 func Await(ctx context.Context, client kubernetes.Interface, see func([]Training) (ended bool, err error)) error {
 	answered := time.Now()
 	for {
@@ -81,8 +81,8 @@ func Await(ctx context.Context, client kubernetes.Interface, see func([]Training
 	}
 }
 
-// Follow shows how a training job goes on until it has ended, and returns an error if it has failed, or [ErrUnknown]. The
-// API server has to answer at first.
+// Follow shows how a training job goes on until it has ended, and returns an error if it has failed, or [ErrUnknown].
+// The API server has to answer at first.
 func Follow(ctx context.Context, cluster *rest.Config, job string, out io.Writer) error {
 	client, err := kubernetes.NewForConfig(cluster)
 	if err != nil {
@@ -122,8 +122,7 @@ func Ended(all []Training) (bool, error) {
 	return true, errors.Join(failures...)
 }
 
-// Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or
-// "" if the job has none.
+// Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or "" if the job has none.
 func Coordinator(ctx context.Context, client kubernetes.Interface, namespace, job string) (string, error) {
 	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel + "=" + job})
 	if err != nil {
@@ -144,8 +143,8 @@ func coordinator(job string, pods []corev1.Pod) string {
 	return newest.Name
 }
 
-// isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet.
-// PERSIA's operator gives a pod no label but the job's.
+// isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet. PERSIA's operator gives a
+// pod no label but the job's.
 func isFirst(job string, pod corev1.Pod) bool {
 	if pod.Labels["app.kubernetes.io/name"] == config.KindNNWorker.Name {
 		return pod.Labels[appsv1.PodIndexLabel] == "0" || pod.Labels[batchv1.JobCompletionIndexAnnotation] == "0"
@@ -155,8 +154,8 @@ func isFirst(job string, pod corev1.Pod) bool {
 
 func isCompletion(job batchv1.Job) bool { return job.Labels["app.kubernetes.io/name"] == "completion" }
 
-// Of returns the training jobs that end with one of some Kubernetes Jobs, their completion, by name. During an
-// update, a changed job has two, the newer one of which counts. Owners make the pods of roles.
+// Of returns the training jobs that end with one of some Kubernetes Jobs, their completion, by name. During an update,
+// a changed job has two, the newer one of which counts. Owners make the pods of roles.
 func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	var all []Training
 	slices.SortStableFunc(jobs, func(a, b batchv1.Job) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })
@@ -190,8 +189,8 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	return all
 }
 
-// failure says why a training has failed: the last words of its completion, which are
-// the coordinator's, or what Kubernetes says.
+// failure says why a training has failed: the last words of its completion, which are the coordinator's, or what
+// Kubernetes says.
 func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod) string {
 	for _, pod := range pods {
 		if !metav1.IsControlledBy(&pod, &job) {

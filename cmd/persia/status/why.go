@@ -35,9 +35,8 @@ type cause struct {
 	words      []string
 }
 
-// said are causes by what an event, a condition, or a container's state says. The first row that
-// matches a text counts, so what is specific comes first. NAMESPACE, POD, and POOL, the pod's node
-// pool, are placeholders in the commands.
+// said are causes by what an event, a condition, or a container's state says. The first row that matches a text counts,
+// so what is specific comes first. NAMESPACE, POD, and POOL, the pod's node pool, are placeholders in the commands.
 var said = []cause{
 	{"quota", "make preflight", []string{"quota", "Quota", "QUOTA_EXCEEDED"}},
 	// A pool has a group in each zone, whose URI includes the zone.
@@ -61,9 +60,8 @@ func explain(pod corev1.Pod, events []corev1.Event) (Wait, bool) {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return waitOf(pod, "queue", "the queue has not admitted the job", "kubectl -n NAMESPACE get workloads"), true
 	}
-	// Containers and conditions say what is true now, and events what happened, the newest first.
-	// A pod without a node always says that there is no room, so an event that tells why counts
-	// more.
+	// Containers and conditions say what is true now, and events what happened, the newest first. A pod without a node
+	// always says that there is no room, so an event that tells why counts more.
 	room := Wait{}
 	texts := append(stateTexts(pod), eventTexts(pod, events)...)
 	for i, text := range texts {

@@ -14,7 +14,7 @@ import metrics
 import test_ledger
 from ledger import WAITING
 
-# How often replicas report and push, the keeper works, and Prometheus scrapes, in seconds.
+# How often replicas report and push, the coordinator looks for checkpoints, and Prometheus scrapes, in seconds.
 SCRAPE = test_ledger.BEAT = test_ledger.WORK = 30
 
 
@@ -58,7 +58,7 @@ class History(test_ledger.Ledgers):
             self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": self.memory})
         if self.others:
             self.push("/run/1/role/dataloader/replica/0", lambda: {"persia_replica_alive": 1})
-        if self.job.phase == "start" and self.coordinates:
+        if self.job.machine.phase == "start" and self.coordinates:
             metrics.push({"loss": self.loss()})
             for server in range(3):
                 took = 0.01 * self.chance.uniform(0.5, 1.5) * (self.slow if server == 2 else 1)

@@ -8,6 +8,7 @@ import unittest
 
 import checkpoints
 import coordinator
+import events
 
 CONTENT = {"dense.pt": "a model", "opt.pt": "an optimizer", "embedding_dump_done": "---\nnum_shards: 2\nnum_internal_shards: 2\n"}
 FILES = ["s0/replica_0_shard_0.emb", "s0/replica_0_shard_1.emb", "s1/replica_1_shard_0.emb", "s1/replica_1_shard_1.emb", "dense.pt", *checkpoints.MARKS]
@@ -56,10 +57,20 @@ class JobTest(unittest.TestCase):
         }, **more)
 
     def report(self, role, attempt, state, **more):
-        """Have a replica report, and return its order, after the keeper has worked."""
+        """Have a replica report, and return its order, and do what is due then."""
         order = self.job.report(self.whole(role, attempt, state, **more))
-        self.job.keeper.keep()
+        self.work()
         return order
+
+    def work(self, job=None):
+        """Have a coordinator do all that is due now on its volumes."""
+        job = job or self.job
+        job.happens(events.Ticked)
+        queues = list(dict.fromkeys(job.queues.values()))
+        while any(not actions.empty() for actions in queues):
+            for actions in queues:
+                if not actions.empty():
+                    job.do(actions.get())
 
     def all_report(self, attempt, state, **more):
         for role in self.settings.replicas:
@@ -86,6 +97,6 @@ class JobTest(unittest.TestCase):
 
     def start(self):
         """Have the next attempt start, and return the checkpoint that it starts from, or None."""
-        self.all_report(self.job.attempt, "waiting")
-        self.assertEqual("start", self.job.phase, self.job.status())
-        return os.path.relpath(self.job.resume, self.root) if self.job.resume else None
+        self.all_report(self.job.machine.attempt, "waiting")
+        self.assertEqual("start", self.job.machine.phase, self.job.status())
+        return os.path.relpath(self.job.machine.resume, self.root) if self.job.machine.resume else None

@@ -55,13 +55,14 @@ class WhatIsACheckpoint(JobTest):
                 if want != got:
                     self.assertEqual("attempt-1/old", got)
                     self.assertIn(f"; {self.new} is no checkpoint: {want}", self.job.status())
-                self.job.keeper.tidy()
+                self.work()
                 self.assertTrue(os.path.exists(self.new), "PERSIA has said that it is complete, so it stays")
 
     def test_files_are_looked_at_once(self):
         self.start()
+        self.now += 60
         with mock.patch("os.scandir", wraps=os.scandir) as listed:
-            self.job.keeper.keep()
+            self.work()
         self.assertEqual([self.root, self.root + "/attempt-1", self.root + "/attempt-1/new", self.root + "/attempt-1/old"],
                          sorted(call[0][0] for call in listed.call_args_list))
 
@@ -83,7 +84,7 @@ class WhatIsACheckpoint(JobTest):
                 number = {os.mkdir: errno.ESTALE if "stale" in path else errno.EACCES}.get(make, errno.ELOOP)
                 with mock.patch("os.scandir", os.scandir if number == errno.ELOOP else failing(os.scandir, full, number)):
                     self.assertEqual("attempt-1/new", self.start())
-                    self.job.keeper.tidy()
+                    self.work()
                 text = f"{full} is no checkpoint: {os.strerror(number)}"
                 self.assertIn(text, self.logged)
                 self.assertIn(text, self.job.status())
@@ -179,7 +180,7 @@ class WholeFiles(JobTest):
                     with open(os.path.join(self.root, "attempt-1/old/embedding_dump_done"), "w"):
                         pass
                 self.assertEqual("attempt-1/new" if whole else "attempt-1/old", self.start())
-                self.job.keeper.tidy()
+                self.work()
                 self.assertEqual(whole, os.path.exists(os.path.join(self.root, "attempt-1/new")), "what is not whole is removed")
 
 
@@ -200,7 +201,8 @@ class Patience(JobTest):
                 for server, at in (("s0", first and begun), ("s1", last and begun + last)):
                     if at:
                         os.utime(os.path.join(self.write("attempt-1/step", f"{server}/embedding_dump_done"), server, "embedding_dump_done"), (at, at))
-                self.job.keeper.scan()
+                self.now += 60
+                self.work()
                 self.assertEqual([f"PERSIA has given up the checkpoint {path}: {want}"] if want else [], self.said("given up"))
 
 
@@ -214,11 +216,12 @@ class Removal(JobTest):
             for _ in range(13):
                 self.now += 5
                 self.assertFalse(self.job.lock.locked())
-                self.all_report(self.job.attempt, "running")
+                self.all_report(self.job.machine.attempt, "running")
             rmtree(folder, **named)
 
         for name in ("before the attempt", "in the attempt"):
             self.setUp()
+            before = 0
             with self.subTest(name), mock.patch("shutil.rmtree", slowly):
                 if name == "before the attempt":
                     self.write("attempt-1", "s0/a.emb", "dense.pt", "opt.pt")
@@ -228,10 +231,12 @@ class Removal(JobTest):
                     self.start()
                     for step in (1, 2, 3):
                         self.write_complete(f"attempt-2/{step}")
-                    self.job.keeper.keep()
-                self.job.keeper.tidy()
+                    self.now = 30
+                    self.all_report(2, "running")
+                    before = self.now = 60
+                    self.work()
                 self.assertTrue(self.job.status().startswith("running attempt 2"), self.job.status())
-                self.assertGreaterEqual(self.now, 65)
+                self.assertGreaterEqual(self.now, before + 65)
 
     def test_checkpoints_within_others(self):
         complete, write = (lambda name: lambda: self.write_complete(name)), (lambda *files: lambda: self.write(*files))
@@ -264,22 +269,20 @@ class Removal(JobTest):
                 for make in makes:
                     make()
                 self.start()
-                self.job.keeper.tidy()
+                self.work()
                 self.assertEqual(sorted(others + [f"{folder}/{file}" for folder in whole for file in FILES]), self.left())
 
     def test_each_one_is_logged_before_it_happens(self):
         """A person may have copied it there, and looks for it."""
         half = self.write("attempt-5/half", "dense.pt")
         old = [self.write_complete(f"attempt-{attempt}/1") for attempt in (1, 2, 3)][0]
-        self.start()
         logged = []
-        with mock.patch("checkpoints.remove", lambda folder: logged.append(self.logged[-1])):
-            self.job.keeper.tidy()
+        with mock.patch("checkpoints.remove", lambda folder: logged.append(self.said("removing ")[-1])):
+            self.start()
         self.assertEqual([f"removing {half}: it is not complete", f"removing {old}: newer ones are complete"], logged)
 
     def test_another_process_removes_a_file_meanwhile(self):
         self.write("attempt-1", "dense.pt", *[f"s{server}/{number}.emb" for server in range(2) for number in range(9)])
-        self.start()
         unlink, failed = os.unlink, []
 
         def faster(*arguments, **named):
@@ -289,7 +292,7 @@ class Removal(JobTest):
                 raise FileNotFoundError(2, "another process was faster")
 
         with mock.patch("os.unlink", faster):
-            self.job.keeper.tidy()
+            self.start()
         self.assertEqual(([True], []), (failed, self.left()))
 
 
@@ -318,7 +321,7 @@ class BrokenVolume(JobTest):
                 self.setUp()
                 with self.failing(what):
                     self.all_report(0, "waiting")
-                    self.job.keeper.tidy()
+                    self.work()
                     self.assertIn(self.FAILS, self.job.status())
                     self.now += 9
                     self.all_report(0, "waiting")
@@ -347,32 +350,30 @@ class BrokenVolume(JobTest):
         self.assertEqual("attempt-1/1", self.start())
 
     def test_the_record(self):
-        self.job.keeper.keep()
-        self.job.finish()
-        self.job.keeper.keep()
+        self.start()
+        self.all_report(2, "finished")
         self.job = self.coordinator(pod="another")
         with self.failing("open", self.settings.state_directory):
             self.all_report(0, "waiting")
             self.assertIn(self.FAILS, self.job.status())
         self.now += 10
         self.all_report(0, "waiting")
-        self.assertEqual("complete in attempt 1", self.job.status())
+        self.assertEqual("complete in attempt 2", self.job.status())
 
     def test_in_an_attempt(self):
-        self.start()
+        with self.failing("unlink", self.broken), mock.patch("os.remove", failing(os.remove, self.broken, errno.EIO)):
+            self.start()
+        self.assertIn(f"{self.broken} cannot be removed: [Errno 5] Input/output error", self.said("cannot be removed")[-1])
         for name in ("attempt-2/1", "attempt-2/2"):
             self.write_complete(name)
         for what in ("scandir", "open"):
             with self.failing(what):
-                self.now += 20
-                self.job.keeper.keep()
+                self.now += 60
+                self.work()
         self.assertRegex(self.job.status(), r"^running attempt 2: .* have finished; the checkpoints cannot be read: .*, 2 times in a row")
-        self.now += 40
-        self.job.keeper.keep()
-        with self.failing("scandir"):
-            self.job.keeper.tidy()
-        self.assertIn(f"{self.broken} cannot be removed: ", self.logged[-1])
-        self.job.keeper.tidy()
+        self.assertTrue(os.path.exists(self.broken))
+        self.now += 60
+        self.work()
         # The attempt started from the oldest.
         self.assertEqual(sorted(f"{folder}/{file}" for folder in ("attempt-1/1", "attempt-2/1", "attempt-2/2") for file in FILES), self.left())
 
@@ -394,27 +395,27 @@ class Doubts(JobTest):
 
     def restart(self, **changes):
         """Have the next attempt start, and note its checkpoint."""
+        attempt = self.job.machine.attempt
         if changes:
             self.job = self.coordinator(**changes)
-        while self.job.phase != "start":
+        while self.job.machine.phase != "start":
             self.now += 1000
-            self.all_report(self.job.attempt, "waiting")
-        self.resumed.append(os.path.basename(self.job.resume))
+            self.all_report(max(attempt, self.job.machine.attempt), "waiting")
+        self.resumed.append(os.path.basename(self.job.machine.resume))
 
     def tell(self, *progress):
         for value in progress:
-            self.report("nn-worker", self.job.attempt, "running", progress=value)
+            self.report("nn-worker", self.job.machine.attempt, "running", progress=value)
 
     def end(self, **more):
-        self.report("nn-worker", self.job.attempt, "failed", **more)
+        self.report("nn-worker", self.job.machine.attempt, "failed", **more)
 
     def look(self):
         self.now += 60
-        self.job.keeper.keep()
-        self.job.keeper.tidy()
+        self.work()
 
     def save(self, name):
-        self.write_complete(f"attempt-{self.job.attempt}/{name}")
+        self.write_complete(f"attempt-{self.job.machine.attempt}/{name}")
 
     def lose(self):
         self.now += 61
@@ -433,9 +434,9 @@ class Doubts(JobTest):
             ("twice before its first progress", lambda: (again(), again()), 2, "2 2 1"),
             ("once before and once after its first progress", lambda: (again(), tell(1, 2), end(), restart(), again()), 2, "2 2 2 2"),
             ("before its command starts", lambda: [(tell(1), end(doubts=False), restart()) for _ in range(2)], 2, "2 2 2"),
-            ("after another coordinator's order", lambda: [(tell(1), self.report("nn-worker", self.job.attempt, "waiting"), restart()) for _ in range(2)], 2, "2 2 2"),
+            ("after another coordinator's order", lambda: [(tell(1), self.report("nn-worker", self.job.machine.attempt, "waiting"), restart()) for _ in range(2)], 2, "2 2 2"),
             ("with a new checkpoint that nothing has seen",
-             lambda: (tell(1), save("3"), end(), restart(), self.job.keeper.tidy(), again(), again()), 1, "2 3 3 2"),
+             lambda: (tell(1), save("3"), end(), restart(), self.work(), again(), again()), 1, "2 3 3 2"),
             ("with a checkpoint from a backup", lambda: (tell(1), self.write_complete("attempt-99/9"), look(), end(), restart(), again(), again()), 9, "2 9 9 2"),
             ("with another cause", lambda: [again() for _ in range(5)], 2, "2 2 1 1 2 2"),
             ("a script that tells nothing", lambda: [(end(), restart()) for _ in range(3)], 2, "2 2 1 1"),
@@ -444,8 +445,8 @@ class Doubts(JobTest):
             ("a container that restarts", lambda: [(tell(1), self.report("dataloader", 0, "waiting", instance=str(self.now)), restart()) for _ in range(2)], 2, "2 2 2"),
             ("in another process", lambda: [again(pod="nn-worker") for _ in range(2)], 2, "2 2 1"),
             ("the coordinator with the nn-worker", lambda: [(tell(1), restart(pod="nn-worker")) for _ in range(2)], 2, "2 2 2"),
-            ("one that is kept alone", lambda: (self.job.keeper.tidy(), again(), again(), self.job.keeper.tidy()), 1, "2 2 2"),
-            ("one that was to be removed", lambda: (again(), again(), look(), tell(1, 2), end(), restart()), 1, "2 2 1 1"),
+            ("one that is kept alone", lambda: (self.work(), again(), again(), self.work()), 1, "2 2 2"),
+            ("one that was to be removed", lambda: (again(), again(), mock.patch.stopall(), look(), tell(1, 2), end(), restart()), 1, "2 2 1 1"),
             ("one that worked is not removed", lambda: (tell(1, 2), save("3"), look(), end(), restart(), again(), look(), again()), 1, "2 3 3 2"),
         ):
             with self.subTest(name):
@@ -455,6 +456,8 @@ class Doubts(JobTest):
                 self.job, self.resumed = self.coordinator(), []
                 for step in "12":
                     self.write_complete(f"attempt-1/{step}")
+                if "was to be removed" in name:
+                    mock.patch("checkpoints.remove", side_effect=OSError(errno.EIO, "Input/output error")).start()
                 restart()
                 steps()
                 self.assertEqual(want, " ".join(self.resumed))
@@ -476,23 +479,22 @@ class Failures(JobTest):
         ):
             with self.subTest(name):
                 self.setUp()
-                self.settings.lost_seconds, self.settings.stuck_seconds = 1e9, stuck
+                self.settings.lost_seconds, self.settings.stuck_seconds = 1e9 if stuck else 3 * hour, stuck
                 self.job = self.coordinator()
                 for attempt in range(1, 6):
                     self.start()
                     for told in range(ran // hour):
                         self.now += hour
                         self.all_report(attempt, "running", progress=told if reports else None)
-                        self.job.keeper.hold()
                     if own:
                         self.job = self.coordinator()
-                        self.job.keeper.keep()
+                        self.work()
                     elif stuck:
                         self.now += stuck + 1
                         self.all_report(attempt, "running", progress=told)
                     else:
                         self.report("dataloader", attempt, "failed")
-                self.job.keeper.keep()
+                self.work()
                 self.assertEqual(fails, self.job.status().startswith("failed: 5 attempts failed"), self.job.status())
 
 
@@ -515,7 +517,7 @@ class Gone(JobTest):
                 self.setUp()
                 self.start()
                 path = self.write_complete("attempt-1/1")
-                self.job.keeper.keep()
+                self.work()
                 self.report("nn-worker", 1, "failed", doubts=False)
                 lose()
                 self.job = self.coordinator(pod=pod) if pod else self.job
@@ -523,7 +525,7 @@ class Gone(JobTest):
                     self.now += 301
                     if "running" not in self.job.status():
                         self.all_report(1, "waiting")
-                        self.job.keeper.tidy()
+                        self.work()
                 self.assertEqual(waits, f"({FAILS_TO_READ}{path} was complete, and neither it nor another one is there and complete; restore one, or give "
                                  "the job another runId, which starts the training over" in self.job.status(), self.job.status())
                 if waits:

@@ -1,17 +1,21 @@
 import os
 import sys
-import threading
+import time
 from unittest import mock
 
 import checkpoints
+import coordinator
+import events
+import machine
 import record
 from job import JobTest
+from machine import LOST
 
 
 class Pauses(JobTest):
     def test_a_pause_doubles_up_to_five_minutes(self):
         self.job.settings.backoff_seconds = 10
-        self.assertEqual([0, 10, 20, 40, 80, 160, 300, 300], [self.job.pause(failures) for failures in range(8)])
+        self.assertEqual([0, 10, 20, 40, 80, 160, 300, 300], [self.job.machine.pause(failures) for failures in range(8)])
 
 
 class Meanwhile(JobTest):
@@ -42,6 +46,8 @@ class Meanwhile(JobTest):
                 self.all_report(1, "running")
                 said = []
 
+                self.now += 60
+
                 def hang(state=state, said=said):
                     for _ in range(13):
                         self.now += 5
@@ -53,14 +59,14 @@ class Meanwhile(JobTest):
                 for role in self.settings.replicas:
                     self.job.report(self.whole(role, 1, state))
                 self.meanwhile(module, function, hang)
-                self.job.keeper.keep()
+                self.work()
                 self.assertIn(says, said[0])
                 self.assertRegex(self.job.status(), "^(running|complete in) attempt 1")
 
     def another(self):
         """Another coordinator takes over."""
         other = self.coordinator()
-        other.keeper.keep()
+        self.work(other)
         return other
 
     def test_a_replica_tells_that_the_job_is_complete(self):
@@ -68,69 +74,66 @@ class Meanwhile(JobTest):
         done = self.whole("dataloader", 1, "finished", done=True)
         self.meanwhile(checkpoints, "scan", lambda: self.job.report(done))
         self.report("nn-worker", 1, "failed")
-        self.job.keeper.keep()
+        self.work()
         self.assertEqual("complete in attempt 1", self.job.status())
 
     def test_the_attempt_ends(self):
         self.all_report(0, "waiting")
         self.all_report(1, "running")
-        self.meanwhile(checkpoints, "scan", lambda: self.job.report(self.whole("nn-worker", 1, "failed")))
-        for failures in (0, 1):
-            self.job.keeper.keep()
-            self.assertEqual(failures, self.job.record.failures)
+        self.now += 60
+        self.job.happens(events.Ticked)
+        scan = self.job.queues[events.Scan].get()
+        self.job.report(self.whole("nn-worker", 1, "failed"))
+        self.job.do(scan)
+        self.assertEqual(0, self.job.metrics()["persia_job_failures"])
+        self.work()
+        self.assertEqual(1, self.job.metrics()["persia_job_failures"])
 
     def test_another_coordinator_takes_over(self):
-        self.job.keeper.keep()
+        self.work()
         self.meanwhile(checkpoints, "scan", self.another)
         self.all_report(0, "waiting")
         order = self.report("nn-worker", 0, "waiting")["order"]
-        self.assertEqual((True, "stop", False, None), (self.job.superseded, order, self.job.starting, self.job.ended))
+        self.assertEqual((LOST, "stop", False, None), (self.job.machine.claim, order, self.job.machine.starting, self.job.machine.ended))
 
     def test_a_write_that_hung_is_done_after_another_has_taken_over(self):
         others = []
 
         def take_over():
             others.append(self.another())
-            others[0].finish()
-            others[0].keeper.keep()
+            others[0].machine.finish()
+            self.work(others[0])
 
-        self.job.keeper.keep()
+        self.work()
         self.meanwhile(record.Record, "check", take_over)
-        self.job.keeper.remember(failed="overwritten")
-        self.job.keeper.save_record()
+        self.job.machine.remember(failed="overwritten")
+        self.work()
         self.assertEqual("overwritten", self.job.record.read()["failed"])
-        others[0].keeper.keep()
+        self.now += 60
+        self.work(others[0])
         self.assertEqual((True, ""), (self.job.record.read()["done"], self.job.record.read()["failed"]))
-        self.job.keeper.keep()
-        self.assertTrue(self.job.superseded)
-
-    def test_another_coordinator_takes_over_before_a_checkpoint_is_removed(self):
-        folder = self.write_complete("attempt-1/1")
-        self.job.keeper.keep()
-        self.job.keeper.drop({folder}, "the test says so")
-        self.another()
-        self.job.keeper.tidy()
-        self.assertEqual((True, True), (self.job.superseded, os.path.exists(os.path.join(folder, "opt.pt"))))
+        self.work()
+        self.assertEqual(LOST, self.job.machine.claim)
 
     def test_the_pod_ends(self):
-        write = record.Record.write
+        def clock():
+            self.now += 1
+            return self.now
 
-        def late(record, values):
-            patch.stop()
-            self.job.keeper.release(0.01)
-            write(record, values)
-
-        self.job.keeper.keep()
-        patch = mock.patch.object(record.Record, "write", late)
-        patch.start()
-        self.job.keeper.remember(running=True)
-        self.job.keeper.save_record()
-        for thread in set(threading.enumerate()) - {threading.current_thread()}:
-            thread.join()
-        self.assertFalse(self.job.record.read()["running"])
+        self.start()
+        self.now += 20
+        self.job.happens(events.Ticked)
+        save = self.job.queues[events.Save].get()
+        self.job.clock = clock
+        self.job.release(2)
+        self.assertLess(self.now, 30, "the volume hangs")
+        self.job.do(save)
+        self.assertTrue(self.job.record.read()["running"])
+        self.work()
+        self.assertEqual((False, True), (self.job.record.read()["running"], self.job.record.read()["released"]))
 
     def test_the_number_of_the_attempt_cannot_be_recorded(self):
-        self.job.keeper.keep()
+        self.work()
         with mock.patch.object(os, "replace", side_effect=OSError(5, "Input/output error")):
             self.all_report(0, "waiting")
         self.assertIn("backing off; this cannot be recorded: [Errno 5] Input/output error", self.job.status())
@@ -145,7 +148,7 @@ class Meanwhile(JobTest):
         blocked = self.whole("nn-worker", 1, "waiting", blocked="NATS does not answer")
         self.meanwhile(record, "flush_folder", lambda: self.job.report(blocked))
         self.all_report(1, "waiting")
-        self.assertEqual(("stop", False, False), (self.job.phase, self.job.record.running, self.job.record.read()["running"]))
+        self.assertEqual(("stop", False, False), (self.job.machine.phase, self.job.machine.values["running"], self.job.record.read()["running"]))
 
 
 class Records(JobTest):
@@ -153,49 +156,37 @@ class Records(JobTest):
         self.all_report(0, "waiting")
         self.all_report(1, "running")
         os.makedirs(os.path.join(self.root, "attempt-99"))
-        self.job.keeper.keep()
+        self.work()
         self.assertEqual("go", self.report("dataloader", 1, "running")["order"])
         self.report("dataloader", 1, "failed")
         self.all_report(1, "waiting")
         self.assertEqual("attempt 100 starts from the beginning", self.logged[-1])
 
-    def test_no_attempt_starts_beside_one_that_is_in_no_record(self):
-        for first, second in ((("dataloader", 3), ("nn-worker", 0)), (("nn-worker", 0), ("dataloader", 3))):
-            with self.subTest(first):
-                self.now = 0
-                self.job = self.coordinator(state_directory=self.folder())
-                for role, attempt in (first, second):
-                    self.report(role, attempt, "waiting")
-                for self.now, phase in ((1, "stop"), (99, "stop"), (101, "start")):
-                    self.all_report(3, "waiting")
-                    self.assertEqual(phase, self.job.phase)
-                self.assertEqual(4, self.job.attempt)
-
     def test_an_error_that_nothing_expects_does_not_end_the_work(self):
-        def fails_once(name):
-            again, tried = threading.Event(), []
+        def fails_once(handler):
+            failed = []
 
-            def work():
-                tried.append(name)
-                if len(tried) == 1:
-                    raise TypeError(name)
-                again.set()
+            def handle(machine, event):
+                handler(machine, event)
+                if not failed:
+                    failed.append(event)
+                    raise TypeError(type(event).__name__)
+            return handle
 
-            work.__name__ = name
-            setattr(self.job.keeper, name, work)
-            return again
-
-        self.job.settings.look_seconds = 0.01
-        self.job.keeper.moment = lambda: 0.01
-        work = [fails_once("keep"), fails_once("tidy"), fails_once("hold")]
-        self.job.keeper.drop({"a checkpoint"}, "the test says so")
-        self.job.keeper.run()
-        self.addCleanup(setattr, self.job, "superseded", True)
-        self.assertTrue(work[0].wait(60))
-        self.job.keeper.drop({"a checkpoint"}, "the test says so")
-        for each in work[1:]:
-            self.assertTrue(each.wait(60))
-        self.assertEqual({f"{name} continues after TypeError('{name}')" for name in ("keep", "tidy", "hold")}, set(self.logged))
+        kinds = (events.Ticked, events.Loaded, events.Saved, events.Scanned, events.Removed)
+        broken = self.write("attempt-1/1", "dense.pt")
+        self.job = coordinator.Coordinator(self.settings, self.logged.append)
+        self.addCleanup(setattr, self.job, "happens", sys.exit)
+        with mock.patch.dict(machine.HANDLERS, {kind: fails_once(machine.HANDLERS[kind]) for kind in kinds}), \
+                mock.patch("coordinator.time", mock.Mock(sleep=lambda _, sleep=time.sleep: sleep(0.001))):
+            self.job.run()
+            wants, end = {f"the coordinator continues after TypeError('{kind.__name__}')" for kind in kinds}, time.monotonic() + 60
+            while not wants <= set(self.logged) and time.monotonic() < end:
+                for role in self.settings.replicas:
+                    self.job.report(self.whole(role, 0, "waiting"))
+                time.sleep(0.01)
+        self.assertEqual(wants, set(self.said("continues after")))
+        self.assertEqual((2, False), (self.job.record.read()["attempt"], os.path.exists(broken)))
 
 
 class Costs(JobTest):
@@ -230,7 +221,7 @@ class Costs(JobTest):
                 (1, "failed", {}), (1, "waiting", {}), (2, "running", {}), (2, "finished", {}),
             ):
                 costs[number].append(self.most(replicas, attempt, state, **more))
-                self.job.keeper.keep()
+                self.work()
             self.assertIn("in attempt 2", self.job.status())
         self.assertEqual(costs[100], costs[10000])
         self.assertNotIn(0, costs[100], "lines are counted")

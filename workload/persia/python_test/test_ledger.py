@@ -5,7 +5,7 @@ import random
 from job import JobTest
 from ledger import ACTIVITIES, AGAIN, COMMAND, LONGEST_GAP, LOST, REPLACED, SAVING, SILENT, STARTING, STUCK, TRAINING, WAITING
 
-# How often replicas report, and the keeper works; and how long writing a checkpoint takes.
+# How often replicas report, and the coordinator looks for checkpoints; and how long writing a checkpoint takes.
 BEAT, WORK, WRITE = 5, 20, 30
 
 # The ways in which the test ends an attempt, and the causes under which the ledger counts them.
@@ -20,9 +20,9 @@ class Ledgers(JobTest):
 
     def setUp(self):
         super().setUp()
-        self.settings.lost_seconds, self.settings.stuck_seconds, self.settings.attempts = 300, 1200, 1000
+        self.settings.lost_seconds, self.settings.stuck_seconds, self.settings.attempts, self.settings.look_seconds = 300, 1200, 1000, WORK
         self.job, self.account, self.causes = self.coordinator(), collections.Counter(), collections.Counter()
-        self.reports_progress, self.progress, self.worked, self.trained = True, 1, 0, {}
+        self.reports_progress, self.progress, self.trained = True, 1, {}
 
     def go(self, activity, seconds, state="running", trains=False, roles=("nn-worker", "dataloader")):
         """Have replicas report for some time. To save time, they rarely do where nothing happens soon."""
@@ -34,18 +34,16 @@ class Ledgers(JobTest):
             self.account[activity] += step
             self.progress = int(self.now) if trains else self.progress
             for role in roles:
-                self.job.report(self.whole(role, self.job.attempt, state, progress=self.progress if self.reports_progress else None))
-            if self.job.keeper.work.is_set() or not quiet and self.now - self.worked >= WORK:
-                self.worked = self.now
-                self.job.keeper.hold()
-                self.job.keeper.keep()
+                self.job.report(self.whole(role, self.job.machine.attempt, state, progress=self.progress if self.reports_progress else None))
+            self.work()
 
     def live(self, pause, startup, until_checkpoints, then, end):
         """Live through an attempt, which trains until each of its checkpoints, and then until it ends."""
+        self.work()
         self.go(WAITING, pause, roles=())
-        while self.job.phase != "start":
+        while self.job.machine.phase != "start":
             self.go(WAITING, BEAT, "waiting")
-        again = self.account[TRAINING] - self.trained.get(self.job.resume, 0)
+        again = self.account[TRAINING] - self.trained.get(self.job.machine.resume, 0)
         self.account.update({TRAINING: -again, AGAIN: again})
         self.progress = 1
         self.go(STARTING, startup)
@@ -53,44 +51,45 @@ class Ledgers(JobTest):
             self.go(TRAINING, seconds, trains=True)
             self.go(SAVING, WRITE)
             self.written = self.now - 1
-            folder = self.write_complete(f"attempt-{self.job.attempt}/{self.now}")
+            folder = self.write_complete(f"attempt-{self.job.machine.attempt}/{self.now}")
             os.utime(os.path.join(folder, "dense.pt"), (self.now - WRITE,) * 2)
             self.trained[folder] = self.account[TRAINING]
         if end == "the job is complete":
             self.go(TRAINING, then, trains=True)
-            self.all_report(self.job.attempt, "finished")
+            self.all_report(self.job.machine.attempt, "finished")
             return
         self.go(AGAIN, then, trains=True)
         self.causes[ENDS[end]] += 1
         if end == "a command fails":
-            self.report("nn-worker", self.job.attempt, "failed")
+            self.report("nn-worker", self.job.machine.attempt, "failed")
         elif end == "a pod leaves":
-            self.report("dataloader", self.job.attempt, "running", leaving=True)
+            self.report("dataloader", self.job.machine.attempt, "running", leaving=True)
         elif end.startswith("the coordinator"):
             if end == "the coordinator's pod leaves":
-                self.job.report(self.whole("nn-worker", self.job.attempt, "running", leaving=True))
-                self.job.keeper.release(60)
+                self.job.report(self.whole("nn-worker", self.job.machine.attempt, "running", leaving=True))
+                self.job.release(0)
+                self.work()
             self.settings.pod += "" if end == "the coordinator restarts" else "'"
             self.job = self.coordinator()
         activity, silent = AGAIN if until_checkpoints or then else STARTING, end == "a replica is silent"
-        while self.job.phase == "start":
+        while self.job.machine.phase == "start":
             self.go(activity, BEAT, trains=silent and activity == AGAIN, roles=("nn-worker",) if silent else ("nn-worker", "dataloader"))
 
     def test_histories(self):
-        """An attempt waits for a report, and starts until the next one with progress. What a lost coordinator has not recorded, 15 s here, counts as waiting."""
+        """An attempt waits for a report, and starts until the next one with progress. What a lost coordinator has not recorded, 100 s here, counts as waiting."""
         ended = (0, 100, [1000], 500, "the job is complete")
         for name, reports_progress, attempts, seconds, causes in (
             ("no fault", True, [ended], (5, 105, 1495, 0, 30), {}),
             ("a script that reports no progress", False, [ended], (5, 0, 1600, 0, 30), {}),
             ("a checkpoint", True, [(0, 100, [1000], 500, "a command fails"), ended], (10, 210, 2490, 500, 60), {COMMAND: 1}),
-            ("a checkpoint that only the next coordinator sees", True, [(0, 100, [1000], 0, "the coordinator's node is lost"), ended], (355, 210, 2485, 0, 60), {REPLACED: 1}),
+            ("a checkpoint that only the next coordinator sees", True, [(0, 100, [1000], 0, "the coordinator's node is lost"), ended], (440, 210, 2400, 0, 60), {REPLACED: 1}),
         ):
             with self.subTest(name):
                 self.setUp()
                 self.reports_progress = reports_progress
                 for attempt in attempts:
                     self.live(*attempt)
-                self.assertEqual((seconds, causes, sum(seconds)), (tuple(self.job.ledger.seconds().values()), dict(self.job.ledger.causes), self.now))
+                self.assertEqual((seconds, causes, sum(seconds)), (tuple(self.job.machine.ledger.seconds().values()), dict(self.job.machine.ledger.causes), self.now))
 
     def test_what_an_older_checkpoint_lacks_is_trained_again(self):
         self.live(0, 100, [1000, 2000], 0, "a command fails")
@@ -100,11 +99,11 @@ class Ledgers(JobTest):
             self.job = self.coordinator()
         self.live(0, 100, [4000], 0, "the job is complete")
         self.assertEqual(1, len(self.said(" is not the newest checkpoint: 33 min are trained again")), self.logged)
-        seconds = self.job.ledger.seconds()
+        seconds = self.job.machine.ledger.seconds()
         self.assertEqual((5000, 2000), (round(seconds[TRAINING], -2), round(seconds[AGAIN], -2)))
 
     def test_what_people_see(self):
-        self.job.ledger.wall = lambda: self.now - self.now // 1000  # clocks differ
+        self.job.machine.ledger.wall = lambda: self.now - self.now // 1000  # clocks differ
         self.live(0, 100, [1000], 500, "a command fails")
         self.live(5, 100, [10000], 495, "a replica is silent")
         self.live(5, 100, [], 60, "the job is complete")
@@ -126,14 +125,16 @@ class Ledgers(JobTest):
     def test_a_job_that_has_failed_does_not_wait(self):
         self.job.settings.attempts = 1
         self.live(0, 100, [], 500, "a command fails")
-        before = self.job.ledger.seconds()
+        before = self.job.machine.ledger.seconds()
         self.now += 5000
-        self.assertEqual(before, self.job.ledger.seconds())
+        self.work()
+        self.assertEqual(before, self.job.machine.ledger.seconds())
         for self.settings.revision, waits in (("1", 0), ("2", 10)):
             self.job = self.coordinator()
-            self.job.keeper.keep()
+            self.work()
             self.now += 10
-            self.assertEqual(dict(before, waiting=before[WAITING] + waits), self.job.ledger.seconds())
+            self.work()
+            self.assertEqual(dict(before, waiting=before[WAITING] + waits), self.job.machine.ledger.seconds())
 
     def test_time_without_pods_counts_as_nothing(self):
         """While nn-worker 0 alone is lost, the machines of the others cost."""
@@ -148,19 +149,19 @@ class Ledgers(JobTest):
                 with self.subTest(name, early=early):
                     self.setUp()
                     self.live(0, 100, [1000], 500, "a command fails")
-                    before, left = self.job.ledger.seconds(), self.now
+                    before, left = self.job.machine.ledger.seconds(), self.now
                     self.now += 3600
                     self.job = self.coordinator()
-                    self.job.ledger.wall = lambda clock=clock: self.now + clock
+                    self.job.machine.ledger.wall = lambda clock=clock: self.now + clock
                     report = self.whole("dataloader", 1, "waiting", since=left + since)
                     if early:
                         self.job.report(report)
-                    self.job.keeper.keep()
+                    self.work()
                     self.job.report(report)
-                    found = self.job.ledger.seconds()
+                    found = self.job.machine.ledger.seconds()
                     self.assertEqual(dict(before, waiting=found[WAITING]), found)
                     self.assertAlmostEqual(waited, found[WAITING] - before[WAITING], delta=2 * WORK)
-                    self.assertTrue(str(self.job.ledger).endswith("checkpointSeconds: 30" + said), str(self.job.ledger))
+                    self.assertTrue(str(self.job.machine.ledger).endswith("checkpointSeconds: 30" + said), str(self.job.machine.ledger))
 
     def test_fifty_histories_of_faults(self):
         seed = int.from_bytes(os.urandom(4), "big")
@@ -172,7 +173,7 @@ class Ledgers(JobTest):
                 trainings = [chance.uniform(300, 4000) for _ in range(chance.randint(0, 3))]
                 self.live(chance.uniform(0, 600), chance.uniform(20, 400), trainings, chance.choice((0, chance.uniform(0, 1000))), chance.choice(list(ENDS)))
             self.live(0, 100, [15000], 100, "the job is complete")
-            found = self.job.ledger.seconds()
-            self.assertEqual((self.causes, round(self.account[SAVING] / WRITE)), (self.job.ledger.causes, self.job.ledger.values["checkpoints"]), f"seed {seed}")
+            found = self.job.machine.ledger.seconds()
+            self.assertEqual((self.causes, round(self.account[SAVING] / WRITE)), (self.job.machine.ledger.causes, self.job.machine.ledger.values["checkpoints"]), f"seed {seed}")
             for activity in ACTIVITIES:
                 self.assertAlmostEqual(self.account[activity], found[activity], delta=self.now / 100, msg=f"{activity} in history {history} of seed {seed}")

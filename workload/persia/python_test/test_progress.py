@@ -55,7 +55,7 @@ class Metrics(JobTest):
                     self.report("nn-worker", attempt, state, progress=progress)
                     self.now += seconds
                     self.assertEqual(want, list(self.job.metrics().values())[:4])
-        self.job.stand_down()
+        self.job.machine.stand_down()
         self.assertEqual({}, self.job.metrics())
 
     def test_a_job_that_saves_elsewhere_cannot_be_seen_to_save_nothing(self):
@@ -80,21 +80,12 @@ class Pauses(JobTest):
             self.all_report(attempt, "waiting")
         self.assertEqual(["attempt 2 starts in 10 s or later", "attempt 3 starts in 20 s or later"], self.said(" starts in "))
 
-    def test_failures_count_from_the_newest_checkpoint(self):
-        self.job = self.coordinator(attempts=2)
-        for attempt in (1, 2, 3):
-            self.all_report(attempt - 1, "waiting")
-            self.write_complete(f"attempt-{attempt}/1")
-            self.report("nn-worker", attempt, "failed")
-            self.report("dataloader", attempt, "waiting")
-        self.assertEqual(4, self.job.attempt, self.job.status())
-
     def test_a_pod_that_is_replaced_soon_again_costs_a_growing_pause_and_no_failure(self):
         self.job = self.coordinator(backoff_seconds=10, attempts=3)
         for pause, length in ((0, 1), (0, 1), (10, 1), (20, 400), (0, 1), (0, 1)):
             self.now += pause
-            attempt = self.job.attempt + 1
-            self.all_report(self.job.attempt, "waiting")
+            attempt = self.job.machine.attempt + 1
+            self.all_report(self.job.machine.attempt, "waiting")
             self.all_report(attempt, "running")
             self.now += length
             self.report("dataloader", attempt, "running", leaving=True)
@@ -102,47 +93,3 @@ class Pauses(JobTest):
         self.assertEqual(
             [f"attempt {attempt} starts in {pause} s or later" for attempt, pause in ((2, 0), (3, 10), (4, 20), (5, 0), (6, 0), (7, 10))],
             self.said(" starts in "))
-
-
-class TwoPods(JobTest):
-    def test_no_attempt_starts_while_a_replaced_replica_may_run(self):
-        for name, ends, words in (
-            ("in silence", lambda: None, ["waiting", "waiting", "running"]),
-            ("in silence while its command ends", lambda: self.report("dataloader", 1, "failed", ending=True), ["waiting", "waiting", "running"]),
-            ("in silence after the order to start", None, ["waiting", "waiting", "running"]),
-            ("with a word", lambda: self.report("dataloader", 1, "running", leaving=True), ["running", "running", "running"]),
-        ):
-            with self.subTest(name):
-                self.now = 0
-                self.job = self.coordinator(state_directory=self.folder())
-                self.all_report(0, "waiting")
-                if ends:
-                    self.all_report(1, "running")
-                    ends()
-                else:
-                    self.report("dataloader", 0, "waiting")
-                    self.report("nn-worker", 1, "running")
-                said = {}
-                for self.now in range(1, 82):
-                    attempt, state = (self.job.attempt, "running") if self.job.phase == "start" else (0, "waiting")
-                    self.report("dataloader", attempt, state, pod="another", instance="another")
-                    for _ in range(2):
-                        self.report("nn-worker", self.job.attempt, "running" if self.job.phase == "start" else "waiting")
-                    said[self.now] = self.job.status().split()[0]
-                self.assertEqual(words, [said[1], said[79], said[81]])
-
-    def test_the_pod_of_a_lost_node_does_not_end_the_attempts_of_its_substitute(self):
-        self.all_report(0, "waiting")
-        self.all_report(1, "running")
-        said = {}
-        for self.now in range(1, 90):
-            attempt, state = (self.job.attempt, "running") if self.job.phase == "start" else (1, "waiting")
-            self.report("nn-worker", attempt, state)
-            self.report("dataloader", attempt if attempt > 1 else 0, state, pod="another", instance="another", since=2)
-            old = self.report("dataloader", 1, "failed" if self.now > 30 else "running", since=1)
-            said[self.now] = self.job.status().split()[0], old["order"]
-        self.assertEqual([("waiting", "stop"), ("waiting", "stop"), ("running", "stop")], [said[1], said[79], said[81]])
-        self.assertEqual(["attempt 1 ends: dataloader 0 was restarted"], self.said(" ends: "))
-        self.now += 61
-        self.report("dataloader", 2, "waiting", since=1)
-        self.assertEqual("attempt 2 ends: dataloader 0 was restarted", self.said(" ends: ")[-1], "the substitute is gone")

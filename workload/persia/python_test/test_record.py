@@ -5,7 +5,9 @@ import os
 from unittest import mock
 
 import record
+import events
 from job import JobTest
+from machine import HELD, LOST
 
 
 class Claims(JobTest):
@@ -15,70 +17,40 @@ class Claims(JobTest):
         super().setUp()
         self.first, self.second = self.coordinator(pod="first"), self.coordinator(pod="second")
         for job in (self.first, self.second):
-            job.keeper.keep()
-        self.first.keeper.keep()
-        self.assertEqual([True, False], [self.first.superseded, self.second.superseded])
+            self.work(job)
+        self.pass_time(20, self.first)
+        self.assertEqual([LOST, HELD], [self.first.machine.claim, self.second.machine.claim])
 
     def pass_time(self, seconds, *renewing):
         for _ in range(seconds // 20):
             self.now += 20
             for job in renewing:
-                job.keeper.hold()
-
-    def test_a_claim_that_is_renewed_stays(self):
-        self.pass_time(1000, self.first, self.second)
-        self.assertEqual([True, False], [self.first.superseded, self.second.superseded])
+                self.work(job)
 
     def test_a_claim_that_is_not_renewed_goes_to_who_waits(self):
         self.pass_time(1000, self.first, self.second)
         self.pass_time(120, self.first)
-        self.assertTrue(self.first.superseded)
+        self.assertEqual(LOST, self.first.machine.claim)
         self.pass_time(40, self.first)
-        self.assertFalse(self.first.superseded)
-        self.second.keeper.keep()
-        self.assertTrue(self.second.superseded)
+        self.assertEqual(HELD, self.first.machine.claim)
+        self.work(self.second)
+        self.assertEqual(LOST, self.second.machine.claim)
         self.job = self.first
         self.now += 100
         self.start()
-
-    def test_a_container_that_restarts_does_not_claim_the_run_of_a_later_pod(self):
-        again = self.coordinator(pod="first")
-        again.keeper.keep()
-        self.second.keeper.keep()
-        self.assertEqual([True, False], [again.superseded, self.second.superseded])
-        self.pass_time(160, again)
-        self.assertFalse(again.superseded, "the later pod has gone")
-
-    def test_who_claims_at_once(self):
-        for pod in ("second", "third"):
-            with self.subTest(pod):
-                job = self.coordinator(pod=pod)
-                job.keeper.keep()
-                self.assertFalse(job.superseded)
 
     def test_a_record_that_cannot_be_read_may_have_been_renewed(self):
         self.pass_time(100, self.first)
         with mock.patch.object(self.first.record, "read", side_effect=OSError(errno.ESTALE, "Stale file handle")):
             self.pass_time(20, self.first)
         self.pass_time(120, self.first)
-        self.assertTrue(self.first.superseded)
-
-    def test_the_last_attempt_is_ended_before_the_next(self):
-        self.job = self.second
-        self.start()
-        self.pass_time(200, self.first)
-        self.job = self.first
-        self.all_report(1, "waiting")
-        self.assertIn("nn-worker 0 was replaced", self.job.status())
-        self.now += 2 * self.settings.lost_seconds
-        self.start()
-        self.assertEqual(2, self.job.attempt)
+        self.assertEqual(LOST, self.first.machine.claim)
 
     def test_a_job_that_ends_during_a_claim_stays_complete(self):
         def end():
             with self.second.lock:
-                self.second.finish()
-            self.second.keeper.save_record()
+                self.second.machine.finish()
+            self.work(self.second)
 
         def take(descriptor, fstat=os.fstat):
             with mock.patch("os.fstat", fstat), mock.patch("record.in_bucket", return_value=False):
@@ -89,24 +61,26 @@ class Claims(JobTest):
             with self.subTest(name):
                 self.setUp()
                 third = self.coordinator(pod="third")
-                third.keeper.load()
+                third.happens(events.Ticked)
+                third.do(third.queues[events.Load].get())
                 ends()
                 with mock.patch("record.in_bucket", return_value=bucket):
                     with mock.patch("os.fstat", take if bucket else os.fstat):
-                        third.keeper.save_record()
-                    third.keeper.keep()
+                        third.do(third.queues[events.Save].get())
+                    self.work(third)
+                    self.now += 1
+                    self.work(third)
                 self.assertEqual(("complete in attempt 0", True), (third.status(), third.record.read()["done"]))
 
     def test_nothing_is_removed_before_the_claim_is_recorded(self):
         broken = self.write("attempt-1/1", "dense.pt")
-        job = self.coordinator(pod="third")
+        self.job = self.coordinator(pod="third")
         with mock.patch("record.fill", side_effect=OSError(errno.EIO, "Input/output error")):
-            job.keeper.keep()
-            job.keeper.drop([broken], "the test says so")
-            job.keeper.tidy()
+            for self.now in (20, 21, 22):
+                self.all_report(0, "waiting")
         self.assertTrue(os.path.exists(broken))
-        job.keeper.keep()
-        job.keeper.tidy()
+        self.now += 1
+        self.start()
         self.assertFalse(os.path.exists(broken))
 
 
@@ -127,8 +101,6 @@ class Records(JobTest):
         self.all_report(0, "waiting")
         self.now += 1000
         self.all_report(0, "waiting")
-        self.job.keeper.hold()
-        self.job.keeper.tidy()
         self.assertTrue(self.job.status().startswith(f"failed: {file} is the record of the job org/persia/staging/clicks, and this is org/persia/dev/clicks. "), self.job.status())
         self.assertEqual(written, os.stat(file).st_mtime_ns)
         self.assertTrue(os.path.exists(broken))
@@ -138,11 +110,13 @@ class Records(JobTest):
         self.assertIn("failed: ", self.job.status())
         self.record(attempt=7, job="org/persia/dev/clicks", term=3)
         self.report("dataloader", 0, "waiting", revision="3")
+        self.now += 2 * self.settings.lost_seconds
+        self.all_report(0, "waiting", revision="3")
         self.assertIn("running attempt 8", self.job.status())
 
     def test_a_record_of_no_job(self):
         self.record(attempt=7, done=True)
-        self.job.keeper.keep()
+        self.work()
         self.assertEqual("complete in attempt 7", self.job.status())
         with open(self.job.record.file) as file:
             self.assertEqual("org/persia/dev/clicks", json.load(file)["job"])
@@ -179,11 +153,12 @@ class Records(JobTest):
             self.all_report(1, "finished")
             self.assertTrue(self.job.status().startswith("finished in attempt 1; this cannot be recorded: [Errno 5] Input/output error"), self.job.status())
         self.assertIn("the state of the run cannot be recorded: [Errno 5] Input/output error", self.logged)
-        self.job.keeper.keep()
+        self.now += 1
+        self.work()
         self.assertEqual(("complete in attempt 1", True), (self.job.status(), self.coordinator().record.read()["done"]))
 
     def test_the_size_of_the_file_stays(self):
-        self.job.keeper.keep()
+        self.work()
         self.assertEqual(record.SIZE, os.path.getsize(self.job.record.file))
         self.start()
         self.assertEqual(record.SIZE, os.path.getsize(self.job.record.file))
@@ -200,7 +175,7 @@ class Buckets(JobTest):
 
     def test_the_record_is_overwritten_where_it_is(self):
         with mock.patch("record.in_bucket", return_value=True):
-            self.job.keeper.keep()
+            self.work()
             before = os.stat(self.job.record.file).st_ino
             self.start()
         self.assertEqual((before, record.SIZE), (os.stat(self.job.record.file).st_ino, os.path.getsize(self.job.record.file)))
@@ -209,7 +184,7 @@ class Buckets(JobTest):
     def test_a_longer_record_is_overwritten_whole(self):
         with mock.patch("record.in_bucket", return_value=True):
             for failed in ("why" * record.SIZE, ""):
-                self.job.record.write(dict(self.job.record.values, failed=failed))
+                self.job.record.write(dict(self.job.machine.values, failed=failed), None)
                 self.assertEqual(failed, self.job.record.read()["failed"])
 
     def test_a_coordinator_that_is_killed_while_it_creates_the_record_leaves_no_record(self):
@@ -278,30 +253,30 @@ class FullVolume(JobTest):
             with self.subTest(pod):
                 self.write("attempt-1/1", "dense.pt")
                 self.job = self.coordinator(pod=pod)
-                self.all_report(self.job.attempt, "waiting")
+                self.all_report(self.job.machine.attempt, "waiting")
                 self.assertIn("the volume is full; the record of the run is overwritten", self.logged)
                 self.now += 100
                 self.start()
                 self.assertFalse(os.path.exists(self.half), "the attempt waits for room")
                 self.assertNotIn("full", self.job.status())
                 self.assertEqual(["coordinator.json"], os.listdir(self.settings.state_directory))
-                self.assertEqual(self.job.attempt, self.job.record.read()["attempt"])
+                self.assertEqual(self.job.machine.attempt, self.job.record.read()["attempt"])
 
     def test_a_coordinator_that_is_killed_while_it_overwrites_leaves_the_old_or_the_new_record(self):
         """So does the next one, which finds what the first one has left."""
-        kept, seen = self.job.record, set()
-        length = len(json.dumps(kept.values))
+        kept, values, seen = self.job.record, self.job.machine.values, set()
+        length = len(json.dumps(values))
         for first in sorted({*range(0, 2 * length, 97), *range(length - 9, length + 9), *range(2 * length - 9, 2 * length + 99, 9)}):
             for second in (0, 9, length, 2 * length, 9 * length):
                 with self.subTest(first=first, second=second):
                     os.remove(kept.file)
-                    record.fill(kept.file, "xb", json.dumps(dict(kept.values, attempt=70, failed="a long text")).encode().ljust(record.SIZE))
+                    record.fill(kept.file, "xb", json.dumps(dict(values, attempt=70, failed="a long text")).encode().ljust(record.SIZE))
                     for left, new in ((first, {"attempt": 71, "failed": "an even longer text"}), (second, {"attempt": 72, "failed": ""})):
                         allowed = [new, {key: kept.read()[key] for key in new}]
                         killed = lambda name, mode="r", left=left, **named: KilledFile(open(name, mode, **named), mode, left)  # noqa: E731
                         with mock.patch("record.open", killed, create=True):
                             with contextlib.suppress(KeyboardInterrupt):
-                                kept.write(dict(kept.values, **new))
+                                kept.write(dict(values, **new), None)
                         self.assertIn({key: kept.read()[key] for key in new}, allowed)
                         seen.add(kept.read()["attempt"])
         self.assertEqual({70, 71, 72}, seen)
@@ -309,6 +284,7 @@ class FullVolume(JobTest):
     def test_failures_are_counted(self):
         os.remove(self.job.record.file)
         for times in ("", ", 2 times in a row"):
-            self.job.keeper.hold()
+            self.now += 20
+            self.work()
             self.assertTrue(self.job.status().endswith(f"; this cannot be recorded: [Errno 28] No space left on device{times}"), self.job.status())
             self.assertEqual([], os.listdir(self.settings.state_directory), "what is half-written takes room")

@@ -133,7 +133,7 @@ class ReplicasTest(JobTest):
                     del self.replicas[name]
                 except Turn:
                     pass
-                self.job.keeper.keep()
+                self.work()
 
     def sleep(self, seconds):
         self.now += seconds
@@ -187,7 +187,7 @@ class Attempts(ReplicasTest):
                         first, second = (program.environment for program in self.started[each])
                         self.assertEqual((None, checkpoint), (first.get("PERSIA_RESUME_DIR"), second["PERSIA_RESUME_DIR"]))
                         self.assertEqual(os.path.join(self.root, "attempt-2"), second["PERSIA_CKPT_DIR"])
-                    self.job.keeper.tidy()
+                    self.work()
                     self.assertFalse(os.path.exists(broken))
                     self.assertEqual("complete in attempt 2", self.complete())
 
@@ -349,7 +349,7 @@ class Needs(ReplicasTest):
         asked.waiting.return_value, asked.trouble.return_value = False, "PyTorch sees 7 GPUs"
         self.turn(3)
         self.assertEqual("running attempt 3", self.job.status()[:17], self.said)
-        self.assertEqual({}, self.job.record.doubts, "a broken GPU costs no checkpoint")
+        self.assertEqual({}, self.job.record.read()["doubts"], "a broken GPU costs no checkpoint")
 
     def test_without_answers_the_check_of_the_gpus_ends_like_a_command(self):
         """Otherwise, the replica would start the command beside the next attempt, and would not wait between its reports."""

@@ -6,7 +6,7 @@ class Reports(JobTest):
     def test_a_report_that_is_not_whole_changes_nothing(self):
         self.all_report(0, "waiting")
         self.all_report(1, "running")
-        before = dict(self.job.roster.reports)
+        before = dict(self.job.machine.roster.reports)
         whole = self.whole("dataloader", 1, "failed")
         broken = [{name: value for name, value in whole.items() if name != missing} for missing in whole]
         broken += [dict(whole, **{name: []}) for name in whole]
@@ -14,7 +14,7 @@ class Reports(JobTest):
         for report in broken:
             with self.subTest(report):
                 self.assertRaises(ValueError, self.job.report, report)
-        self.assertEqual(before, self.job.roster.reports)
+        self.assertEqual(before, self.job.machine.roster.reports)
         self.assertEqual("go", self.report("dataloader", 1, "running")["order"])
         self.assertEqual(set(whole), set(roster.VALUES))
 
@@ -35,7 +35,7 @@ class Reports(JobTest):
                 self.assertEqual(order, self.report("dataloader", attempt, "waiting", done=True)["order"])
 
     def test_status_says_that_the_machine_allows_too_few_files(self):
-        self.job.lacks = "nn-worker 0 may open 1024 files"
+        self.job.machine.lacks = "nn-worker 0 may open 1024 files"
         self.assertEqual(
             "waiting after attempt 0 (the job starts): dataloader 0 is not there; nn-worker 0 is not there; nn-worker 0 may open 1024 files",
             self.job.status())

@@ -60,7 +60,7 @@ class Requests(JobTest):
         for header in ("Accept: */*", "Authorization: of the job", "Authorization: Bearer of another job", "Authorization: Bearer "):
             with self.subTest(header):
                 self.assertEqual(("401 Unauthorized", "the request does not have the token of the job", True), self.post(report, header))
-        self.assertEqual({}, self.job.roster.reports)
+        self.assertEqual({}, self.job.machine.roster.reports)
         status, text, closed = self.post(report, TOKEN)
         self.assertEqual(("200 OK", "done", False), (status, json.loads(text)["order"], closed))
 
@@ -99,7 +99,7 @@ class Requests(JobTest):
         for header, asked in (("Accept: */*", False), (TOKEN, True)):
             with self.subTest(header):
                 self.assertEqual(("200 OK", "complete in attempt 1\n", False), self.ask("GET", header, target="/status?run=1"))
-                self.assertEqual(asked, self.job.completion_asked)
+                self.assertEqual(asked, self.job.machine.completion_asked)
 
     def test_the_status_does_not_tell_the_run(self):
         self.assertEqual("waiting: the coordinator is of another run\n", self.ask("GET", target="/status?run=2")[1])

@@ -1,0 +1,789 @@
+"""Decides what the replicas of a job do: keeps those of all roles in the same attempt.
+
+PERSIA cannot continue without a replica: nn-workers hang when one of them is lost, and a server that restarts has no part of
+the model. So when a replica fails, all replicas end their commands and start together from the last checkpoint. Each such start
+is an attempt.
+
+The machine is a function from its state and an event to its next state and actions (see events.py). It has no threads, clocks,
+files, or sockets: coordinator.py, which has them, decides nothing.
+"""
+
+import errno
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+
+import ledger
+import record
+from checkpoints import Found
+from events import (Action, Answer, Asked, Event, Leaving, Load, Loaded, Log, Remove, Removed, Reported, Save, Saved, Scan, Scanned,
+                    Status, Ticked)
+from link import ANSWER_SECONDS
+from record import Foreign, Superseded, Values
+from roster import Key, Roster, busy, check, name
+from settings import Settings
+
+NN_WORKER, DATALOADER = "nn-worker", "dataloader"
+
+# The orders. An attempt starts only when no replica runs the previous one, so no replica writes a checkpoint after the
+# coordinator has chosen one.
+START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
+
+# What this coordinator knows of the claim on the run: it has not read the record, holds the claim, or has lost it to a newer
+# coordinator.
+UNREAD, HELD, LOST = "unread", "held", "lost"
+
+# The longest pause before an attempt, how long one runs that made progress in any case, and how long a job that is over waits
+# for its completion to ask, in seconds.
+LONGEST_PAUSE, LONG_ATTEMPT, LONGEST_UNASKED = 300, 6 * 3600, 600
+
+
+class Trouble(NamedTuple):
+    """Why an attempt ended. counts is whether that counts as a failure: a pod that is replaced, for a drained node or a new
+    image, proves nothing against the training. doubts is whether the checkpoint may be the cause. cause is the kind of reason,
+    and replica who has it, for the ledger."""
+
+    reason: str
+    counts: bool
+    doubts: bool
+    cause: str
+    replica: str = ""
+
+
+class Chosen(NamedTuple):
+    """The scan that the next attempt starts from, when the record has a number of changes."""
+
+    found: Found
+    change: int
+
+
+def trouble_of(key: Key, what: str, counts: bool, doubts: bool, cause: str) -> Trouble:
+    """Return the Trouble that a replica makes."""
+    return Trouble(name(key) + what, counts, doubts, cause, name(key).replace(" ", "-"))
+
+
+class Machine:
+    """What the coordinator knows of a job, and what it decides."""
+
+    def __init__(self, settings: Settings, holder: str, now: float, wall: float) -> None:
+        self.settings, self.holder = settings, holder
+        self.now, self.wall = now, wall  # when the last event happened
+        self.actions: List[Action] = []  # on that event
+        self.ledger = ledger.Ledger(lambda: self.now, lambda: self.wall)
+        self.roster = Roster(settings.replicas, settings.lost_seconds)
+        self.phase = STOP
+        self.reason = "the job starts"  # why the phase is STOP or FAILED
+        self.attempt = 0
+        self.starting = False  # whether the next attempt waits only for the volume
+        self.chosen: Optional[Chosen] = None  # what it starts from
+        self.ended: Optional[Trouble] = None  # what ended the last attempt, until it is counted
+        self.not_before = 0.0  # when the next attempt may start
+        self.replaced: Dict[str, float] = {}  # pods that have substitutes and still ran a command, and when that was first seen
+        # The attempt that runs, or ran last.
+        self.started = 0.0  # when it started
+        self.resume: Optional[str] = None  # the checkpoint that it started from
+        self.written: Optional[str] = None  # the newest checkpoint that it has written
+        self.progressed = False  # whether it has made progress
+        self.progress_seen = now  # when it last showed progress
+        self.reports_progress = False  # whether its script reports progress
+        self.nn_workers_ended: Optional[float] = None  # when its last nn-worker finished
+        self.short = 0  # how many attempts in a row a replaced pod ended soon
+        self.stalled = False  # whether an attempt has ended without progress, and none has made any since
+        # The end of a job whose pods end with it.
+        self.began = self.over = now  # when this coordinator, and the end, began
+        self.completion_asked = False  # whether the job's completion knows that it is complete or has failed
+        self.lacks = ""  # what the machine of this coordinator lacks, for people
+        # The record. changes counts its changes, saved those that the file has, sent those that are being written.
+        self.values = record.blank(settings.job)
+        self.changes = self.saved = self.sent = 0
+        self.claim = UNREAD
+        self.claimed: Optional[Values] = None  # the record from which the claim continues, until the file has the claim
+        self.vouched = False  # whether no replica can run an attempt that this coordinator does not know of
+        self.renewed = now  # when the claim was last renewed
+        self.rival: Optional[List[Any]] = None  # the claim of another coordinator
+        self.rival_seen = 0.0  # when that was first seen
+        # The work on volumes. All failures to read in a row are one error for people.
+        self.loading: Optional[float] = None  # since when
+        self.saving: Optional[float] = None
+        self.scanning: Optional[float] = None
+        self.scan_for: Tuple[bool, Optional[Trouble]] = (False, None)  # the start or the end that the scan is for
+        self.load_at = self.save_at = self.read_at = self.look_at = 0.0  # when to do so next
+        self.failed_reads, self.read_error = 0, ""
+        self.failed_writes, self.write_error, self.full = 0, "", False
+        self.strange: Dict[str, str] = {}  # see checkpoints.Found
+        self.given_up: Dict[str, str] = {}
+        self.unneeded: Dict[str, str] = {}  # the checkpoints to remove, with the reason
+        self.queue: List[str] = []  # those whose removal has not failed, the next one last
+        self.proving = False  # whether the record is being written to prove that this coordinator may remove one
+        self.removing: Optional[str] = None
+
+    def decide(self, event: Event) -> List[Action]:
+        """Return the actions on an event."""
+        self.now, self.wall, self.actions = event.now, event.wall, []
+        HANDLERS[type(event)](self, event)
+        self.work()
+        return self.actions
+
+    def log(self, text: str) -> None:
+        self.actions.append(Log(text))
+
+    # Reports.
+
+    def take_report(self, event: Reported) -> None:
+        """Answer a replica's report. Raise NotWhole if it is not a whole one."""
+        check(event.member)
+        self.actions.append(Answer(self.answer_to(event.member)))
+
+    def answer_to(self, member: Values) -> Values:
+        key = (member["role"], member["replica"])
+        # A replica may have kept an address that another job has now.
+        if member.get("coordinator", self.settings.coordinator) != self.settings.coordinator:
+            return {"order": STOP, "run": None, "attempt": 0, "resume": None}
+        # While the pods of a changed job are replaced, replicas of the previous run report too, and may have finished that run.
+        if not self.roster.expects(key) or member.get("run") != self.settings.run or self.claim == LOST:
+            return self.answer(STOP)
+        self.ledger.exists(member["since"])
+        before = self.roster.reports.get(key)
+        if before and before["pod"] != member["pod"] and self.saves():
+            # Its substitute would end the attempt.
+            return self.answer(STOP)
+        if before and self.has_substitute(before, member):
+            if busy(member):
+                self.wait_for_silence(self.replaced.setdefault(member["pod"], self.now))
+            return self.answer(STOP)
+        if self.phase == START and before and self.roster.has_finished(before):
+            # Its part is done, so the attempt continues without the replaced pod.
+            member = dict(before, instance=member["instance"], pod=member["pod"], since=member.get("since", 0))
+        self.roster.take(key, member, self.now)
+        self.notice(key, before, member)
+        if self.phase != START and member["attempt"] > self.attempt:
+            self.learn(member["attempt"])
+        if self.phase == FAILED and before and before["revision"] != member["revision"]:
+            self.retry(key)
+        if member["done"] and self.phase == STOP and member["attempt"] == self.attempt > 0:
+            self.finish()
+        elif member.get("failed") and self.phase == STOP:
+            self.give_up(member["failed"])
+        self.advance(key, before)
+        saves = self.phase == START and (NN_WORKER, 0) in self.roster.saving
+        if saves != self.values["saves"]:
+            self.remember(saves=saves)
+        return self.order(key, member)
+
+    def has_substitute(self, before: Values, member: Values) -> bool:
+        """Report whether a replica has a newer pod, which has reported. The pods of a lost node may run on, and reach the
+        coordinator. In turn with their substitutes, they would end each attempt."""
+        if before["pod"] == member["pod"] or before["leaving"] or self.now - before["seen"] > self.settings.lost_seconds:
+            return False
+        return bool(member.get("since", 0) < before.get("since", 0))
+
+    def notice(self, key: Key, before: Optional[Values], member: Values) -> None:
+        """Notice signs of progress, and a replica that may still run."""
+        if not before or any(before.get(what) != member.get(what) for what in ("attempt", "state", "progress")):
+            self.progress_seen = self.now
+        if member.get("progress") is not None and member["attempt"] == self.attempt:
+            self.notice_progress(before, member)
+        if before and before["pod"] != member["pod"] and busy(before):
+            self.wait_for_silence(before["seen"])
+        if not before and self.claim == HELD and self.is_unknown(key, member):
+            self.wait_to_be_left()
+
+    def is_unknown(self, key: Key, member: Values) -> bool:
+        """Report whether a replica that reports to this coordinator for the first time may have an older pod, which took part
+        in the last attempt, and runs on where it reaches nobody."""
+        return self.attempt > 0 and (not self.vouched or member["attempt"] < self.attempt and key != (NN_WORKER, 0))
+
+    def notice_progress(self, before: Optional[Values], member: Values) -> None:
+        """Notice a report of progress. The script's first one comes before it loads a checkpoint, so only the second one proves
+        progress."""
+        self.reports_progress = True
+        again = before and before["attempt"] == member["attempt"] and before["progress"] not in (None, member["progress"])
+        if again and self.phase == START:
+            self.prove()
+
+    def prove(self) -> None:
+        """Record that the attempt makes progress, so the checkpoint that it started from works."""
+        if self.progressed:
+            return
+        self.progressed, self.stalled = True, False
+        self.ledger.prove(self.reports_progress)
+        if self.resume:
+            doubts = {path: count for path, count in self.values["doubts"].items() if path != self.resume}
+            self.remember(proven=self.resume, doubts=doubts)
+
+    def learn(self, attempt: int) -> None:
+        """Take over the number of an attempt that is in no record. The coordinator that started it may be cut off, with a
+        replica beside it that runs on."""
+        self.attempt = attempt
+        if self.claim != UNREAD:
+            self.wait_to_be_left()
+
+    def wait_for_silence(self, since: float) -> None:
+        """Start no attempt before a replica that is cut off since then has noticed that, and has ended its command. The next
+        coordinator waits too, unless an attempt has started."""
+        self.not_before = max(self.not_before, since + self.settings.lost_seconds + self.settings.stop_seconds)
+        if not self.values["unheard"]:
+            self.remember(unheard=True)
+
+    def wait_to_be_left(self) -> None:
+        """Start no attempt before another coordinator that may run has noticed that a replica has left it, and replicas that
+        only that one reaches have ended their commands."""
+        self.wait_for_silence(self.now + self.settings.lost_seconds - self.silence())
+
+    def saves(self) -> bool:
+        """Report whether an nn-worker whose pod ends may still save, for which it needs all others."""
+        return self.phase == START and any(role == NN_WORKER for role, _ in self.roster.saving)
+
+    def advance(self, key: Key, before: Optional[Values]) -> None:
+        """Change the phase if the last report allows or requires that."""
+        if self.phase == START:
+            trouble = self.trouble(key, before)
+            if trouble:
+                self.fail(trouble)
+            elif self.roster.ended(NN_WORKER) and self.roster.ended(DATALOADER):
+                self.finish()
+        elif self.phase == STOP and not self.ended and not self.starting and self.ready():
+            self.starting = True
+
+    def ready(self) -> bool:
+        return self.claim == HELD and self.now >= self.not_before and self.now >= self.read_at and self.roster.ready(self.now)
+
+    # The end of an attempt.
+
+    def trouble(self, key: Key, before: Optional[Values]) -> Optional[Trouble]:
+        """Return why the attempt cannot succeed, or None."""
+        member = self.roster.reports[key]
+        finished = self.roster.has_finished(member)
+        if before and before["instance"] != member["instance"] and not finished:
+            same = before["pod"] == member["pod"]
+            return trouble_of(key, " was restarted", same, False, ledger.LOST if same else ledger.REPLACED)
+        if member.get("leaving") and not finished:
+            return None if self.saves() else trouble_of(key, " was told to end", False, False, ledger.REPLACED)
+        if member["attempt"] == self.attempt:
+            if member["state"] == "failed":
+                # Without GPUs, files, or NATS, an attempt fails with any checkpoint.
+                return trouble_of(key, f": {member['reason']}", True, member.get("doubts", True), ledger.COMMAND)
+            if member["state"] == "waiting":
+                return trouble_of(key, " has ended its command", True, False, ledger.LOST)
+            if finished and key[0] not in (NN_WORKER, DATALOADER) and not self.roster.ended(NN_WORKER):
+                # PERSIA's servers never end by themselves.
+                return trouble_of(key, " ended before the nn-workers", True, True, ledger.COMMAND)
+        silent = self.roster.silent(self.now)
+        if silent:
+            return trouble_of(silent, f" has not been heard of for {self.settings.lost_seconds:g} s", True, False, ledger.SILENT)
+        return self.stuck()
+
+    def stuck(self) -> Optional[Trouble]:
+        """Return why the attempt cannot succeed although all replicas run, or None."""
+        if not self.roster.ended(NN_WORKER):
+            self.nn_workers_ended = None
+            # All replicas may wait for each other forever. Without reports of progress, only people can find that out.
+            if self.overdue() and self.reports_progress:
+                return Trouble(f"no nn-worker has made progress for {self.settings.stuck_seconds:g} s", True, True, ledger.STUCK)
+        elif self.nn_workers_ended is None:
+            self.nn_workers_ended = self.now
+        elif not self.roster.ended(DATALOADER) and self.now - self.nn_workers_ended > self.settings.end_seconds:
+            # When no data comes, PERSIA ends the loop of an nn-worker without an error.
+            return Trouble("the nn-workers ended before the dataloaders had sent all data", True, True, ledger.STUCK)
+        return None
+
+    def overdue(self) -> bool:
+        """Report whether the attempt has shown no progress for too long."""
+        return 0 < self.settings.stuck_seconds < self.now - self.progress_seen
+
+    def fail(self, trouble: Trouble) -> None:
+        """End the attempt. How it counts depends on the checkpoints, so they are found first."""
+        self.phase, self.reason, self.ended, self.progress_seen = STOP, trouble.reason, trouble, self.now
+        self.stalled = self.stalled or trouble.cause == ledger.STUCK
+        self.starting, self.chosen = False, None
+        self.ledger.turn(ledger.WAITING)
+        self.not_before = max(self.not_before, self.now)
+        self.log(f"attempt {self.attempt} ends: {trouble.reason}")
+
+    def finish(self) -> None:
+        """The job is complete. The replicas remember that too: each reports it to the next coordinator."""
+        self.phase, self.ended, self.starting, self.chosen, self.over = DONE, None, False, None, self.now
+        self.ledger.finish()
+        self.remember(done=True, running=False)
+        self.log(f"finished in attempt {self.attempt}")
+        self.log(str(self.ledger))
+
+    def give_up(self, reason: str) -> None:
+        """The job has failed for good. Where its pods end with it, those that are left remember that too."""
+        self.phase, self.reason, self.ended, self.starting, self.chosen, self.over = FAILED, reason, None, False, None, self.now
+        self.ledger.turn(None)
+        self.remember(failed=reason)
+        self.log("the job has failed: " + reason)
+
+    def retry(self, key: Key) -> None:
+        """Start a failed job again after a change."""
+        self.phase, self.reason = STOP, f"{name(key)} was changed"
+        self.ledger.turn(ledger.WAITING)
+        self.load_at = self.read_at = self.now
+        self.remember(failures=0, failed="")
+
+    def count_failure(self, trouble: Trouble, found: Found) -> None:
+        """Count the failure of the last attempt. Failures count from the last checkpoint, or from the last attempt that ran for
+        long, because a script may keep its checkpoints elsewhere: a job that makes progress may fail any number of times."""
+        self.ended = None
+        worked = self.ledger.lose(trouble.cause, trouble.replica) > LONG_ATTEMPT and trouble.cause != ledger.STUCK
+        self.log(str(self.ledger))
+        failures = 0 if worked or found.newest() != self.values["checkpoint"] else self.values["failures"]
+        failures += trouble.counts
+        self.remember(failures=failures, checkpoint=found.newest(), running=False)
+        if trouble.doubts and self.resume and not self.progressed and not worked:
+            self.doubt(self.resume)
+        if failures >= self.settings.attempts:
+            self.give_up(f"{failures} attempts failed without a new checkpoint, the last one because {trouble.reason}")
+            return
+        pause = max(self.pause(failures), self.pause_for_replaced(trouble))
+        self.not_before = max(self.not_before, self.now + pause)
+        self.log(f"attempt {self.attempt + 1} starts in {pause:g} s or later")
+
+    def pause(self, failures: int) -> float:
+        """Return how long to wait after failures in a row, in seconds."""
+        return min(self.settings.backoff_seconds * 2.0 ** min(failures - 1, 16), LONGEST_PAUSE) if failures else 0
+
+    def pause_for_replaced(self, trouble: Trouble) -> float:
+        """Return how long to wait after a pod was replaced, in seconds. The first time, that costs nothing. A pod that is
+        replaced again and again ends one attempt after the other."""
+        soon = not trouble.counts and self.now - self.started < LONGEST_PAUSE
+        self.short = self.short + 1 if soon else 0
+        return self.pause(self.short - 1) if self.short > 1 else 0
+
+    def doubt(self, checkpoint: str) -> None:
+        doubts = dict(self.values["doubts"])
+        doubts[checkpoint] = doubts.get(checkpoint, 0) + 1
+        self.remember(doubts=doubts)
+
+    # The record.
+
+    def remember(self, **changes: Any) -> None:
+        """Have changes recorded."""
+        self.values.update(changes)
+        self.changes += 1
+
+    def take_record(self, event: Loaded) -> None:
+        """Continue from the record of the previous coordinator, or notice that this cannot be read."""
+        self.loading = None
+        self.load_at = self.now + (self.settings.lost_seconds / 3 if self.claim == LOST else self.moment())
+        if isinstance(event.error, Foreign):
+            self.load_at = float("inf")
+            self.give_up(str(event.error))
+            self.saved = self.changes  # it is not this job's record
+        elif self.claim == LOST:
+            self.observe(event.kept)
+        elif event.error:
+            self.fail_read(str(event.error))
+        else:
+            assert event.kept is not None
+            self.failed_reads, self.read_error = 0, ""
+            if record.is_outranked(event.kept, self.settings.pod):
+                saves = f"nn-worker 0 of the pod {event.kept.get('pod')} still saves: waiting for it"
+                self.stand_down(saves if event.kept.get("saves") else "")
+            else:
+                self.recall(event.kept)
+
+    def stands_still(self, kept: Values) -> bool:
+        """Report whether the claim of another coordinator has not been renewed for twice the time after which a replica is
+        lost."""
+        claim = [kept.get(part) for part in ("term", "holder", "beat")]
+        if claim != self.rival:
+            self.rival, self.rival_seen = claim, self.now
+        return self.now - self.rival_seen > 2 * self.settings.lost_seconds
+
+    def observe(self, kept: Optional[Values]) -> None:
+        """Claim the run again if the claim of the other coordinator stands still, or for the first time when that has saved."""
+        if kept is None:
+            self.rival = None
+            return
+        still = self.stands_still(kept)
+        if not self.values["term"] and not record.is_outranked(kept, self.settings.pod):
+            self.log("nn-worker 0 has saved: claiming the run")
+        elif still:
+            self.log(f"no coordinator has renewed its claim for {self.now - self.rival_seen:.0f} s: claiming the run")
+        else:
+            return
+        self.recall(kept)
+
+    def recall(self, kept: Values) -> None:
+        """Claim the run, and continue from the record of the previous coordinator."""
+        self.claim, self.claimed, self.rival = HELD, kept, None
+        self.ledger.recall(kept, bool(kept.get("done") or kept.get("failed")))
+        self.values = record.claimed(self.values, kept, self.settings.pod, self.holder)
+        self.remember()
+        self.attempt = max(self.attempt, self.values["attempt"])
+        self.vouched = not kept.get("unheard") and (kept.get("pod") == self.settings.pod or bool(kept.get("released")))
+        if any(self.is_unknown(key, member) for key, member in self.roster.reports.items()):
+            self.wait_to_be_left()
+        if self.values["revision"] != self.settings.revision:
+            # A changed job starts again.
+            self.ledger.values["reports"] = 0
+            self.remember(revision=self.settings.revision, failures=0, failed="")
+        if self.values["done"] or self.phase == DONE:
+            self.phase = DONE
+            self.remember(done=True)
+        elif self.values["failed"]:
+            self.phase, self.reason = FAILED, self.values["failed"]
+        elif self.phase == FAILED:
+            self.remember(failed=self.reason)
+        elif kept.get("running"):
+            self.take_over(kept.get("pod"))
+        self.ledger.turn(None if self.phase in (DONE, FAILED) else ledger.WAITING)
+
+    def take_over(self, pod: Optional[str]) -> None:
+        """End the attempt that the previous coordinator, in a pod, did not end."""
+        self.resume = self.values["resume"]
+        self.progressed = self.resume == self.values["proven"]
+        same = pod == self.settings.pod
+        what = " was restarted" if same else " was replaced"
+        self.fail(trouble_of((NN_WORKER, 0), what, same, False, ledger.LOST if same else ledger.REPLACED))
+
+    def stand_down(self, why: str = "") -> None:
+        """Leave the job to another coordinator, for as long as that renews its claim."""
+        if self.claim != LOST:
+            self.log(why or "a newer coordinator has taken over: standing down")
+        self.claim, self.phase = LOST, STOP
+        self.load_at = self.now + self.settings.lost_seconds / 3
+        self.starting, self.chosen, self.ended = False, None, None
+        self.unneeded, self.queue = {}, []
+        self.saved = self.changes  # what is not recorded is void
+
+    def leave(self, event: Leaving) -> None:
+        """The pod of this coordinator ends, and its command has ended."""
+        self.remember(running=False, saves=False, released=True)
+
+    def take_saved(self, event: Saved) -> None:
+        """Act on the result of a write."""
+        self.saving = None
+        proves, self.proving = self.proving, False
+        if self.claim != HELD:
+            return
+        if isinstance(event.error, Superseded):
+            self.stand_down()
+            return
+        trouble = str(event.error) if event.error else ""
+        if trouble:
+            self.save_at = self.now + self.moment()
+            if getattr(event.error, "errno", None) == errno.ESTALE and self.claimed is not None:
+                # The previous coordinator may have recorded the end of the job.
+                self.claim, self.load_at = UNREAD, self.now
+        else:
+            self.saved, self.claimed = self.sent, None
+        if trouble and not self.write_error:
+            self.log(f"the state of the run cannot be recorded: {trouble}")
+        elif event.full and not self.full:
+            self.log("the volume is full; the record of the run is overwritten")
+        self.failed_writes = self.failed_writes + 1 if trouble else 0
+        self.write_error, self.full = trouble, event.full
+        if proves and not trouble:
+            self.remove_next()
+        elif proves:
+            self.queue = []
+        if trouble and self.chosen:
+            self.start(False)
+        self.start_chosen()
+
+    # The checkpoints.
+
+    def take_scan(self, event: Scanned) -> None:
+        """Act on the result of a scan for the start or end that waited when it began: a newer one needs another scan."""
+        self.scanning = None
+        if self.claim != HELD:
+            return
+        if isinstance(event.error, Superseded):
+            self.stand_down()
+            return
+        if event.error or not event.found:
+            self.fail_read(str(event.error))
+            return
+        found, over = event.found, self.phase in (DONE, FAILED)
+        lost = "" if over else self.lost_checkpoint(found)
+        if lost:
+            self.fail_read(lost)
+            return
+        self.look_at = self.now + self.settings.look_seconds
+        if not event.held and self.claimed is None:
+            # An older coordinator has replaced the record: the volume may have held back its last write.
+            self.changes += 1
+        self.failed_reads, self.read_error = 0, ""
+        for path in set(found.strange) - set(self.strange):
+            self.log(f"{path} is no checkpoint: {found.strange[path]}")
+        for path in set(found.given_up) - set(self.given_up):
+            self.log(f"PERSIA has given up the checkpoint {path}: {found.given_up[path]}")
+        self.strange, self.given_up = found.strange, found.given_up
+        if not over:
+            self.take_found(found)
+
+    def lost_checkpoint(self, found: Found) -> str:
+        """Return why a job that had checkpoints must not begin again, because they are gone, or cannot be looked at now, or
+        ""."""
+        known = [path for path in (self.written, self.values["checkpoint"], self.values["resume"], self.values["proven"]) if path]
+        if not known or found.complete:
+            return ""
+        for path in found.strange:
+            if any((seen + "/").startswith(path + "/") for seen in known):
+                return f"{path}: {found.strange[path]}"
+        return (f"{known[0]} was complete, and neither it nor another one is there and complete; restore one, or give the job "
+                "another runId, which starts the training over")
+
+    def take_found(self, found: Found) -> None:
+        (starting, ended), written = self.scan_for, self.written
+        if ended or self.phase == START:
+            self.notice_checkpoint(found)
+        self.ledger.save(found.complete, self.attempt)
+        if self.written != written and not ended:
+            self.log(str(self.ledger))
+        if self.phase != START:
+            # Folders of later attempts may come back from a backup at any time.
+            self.attempt = max(self.attempt, found.last_attempt)
+        if ended and self.ended is ended:
+            self.count_failure(ended, found)
+        elif self.phase == START and not starting:
+            self.drop_unneeded(found)
+        if starting and self.starting:
+            self.resume = self.choose(found)
+            again = self.ledger.resume(self.resume)
+            if again > 0:
+                self.log(f"{self.resume} is not the newest checkpoint: {ledger.duration(again)} are trained again")
+            self.remember(attempt=self.attempt + 1, running=True, resume=self.resume)
+            self.chosen = Chosen(found, self.changes)
+            self.drop(found.incomplete, "it is not complete")
+
+    def notice_checkpoint(self, found: Found) -> None:
+        """Notice a new checkpoint of this attempt. Checkpoints of others come back from a backup."""
+        newest = found.newest(self.attempt)
+        if newest and newest != self.written:
+            self.written, self.progress_seen = newest, self.now
+            self.log(f"new checkpoint {newest}")
+            self.prove()
+
+    def choose(self, found: Found) -> Optional[str]:
+        """Return the checkpoint for the next attempt, or None. It is the newest one, unless two attempts that started from it
+        failed before they made progress: anything may fail once."""
+        paths = [checkpoint.path for checkpoint in found.complete if checkpoint.path != self.removing]
+        doubts = {path: count for path, count in self.values["doubts"].items() if path in paths}
+        trusted = [path for path in paths if doubts.get(path, 0) < 2]
+        if paths and not trusted:
+            # Something else is the cause.
+            trusted, doubts = paths, {}
+        if doubts != self.values["doubts"]:
+            self.remember(doubts=doubts)
+        return trusted[0] if trusted else None
+
+    def start_chosen(self) -> None:
+        """Start the next attempt when its number is recorded: no number is used twice, even if this process ends now. On a full
+        volume it waits for the removals, because it could write nothing either."""
+        if self.chosen and self.saved >= self.chosen.change and not (self.full and (self.queue or self.removing)):
+            self.start(True)
+
+    def start(self, recorded: bool) -> None:
+        """Start the attempt, unless its number could not be recorded, or something has happened meanwhile."""
+        assert self.chosen
+        found = self.chosen.found
+        ready, self.starting, self.chosen = self.starting and self.phase == STOP and self.ready(), False, None
+        if not recorded:
+            self.not_before = max(self.not_before, self.now + self.pause(1))
+        if not ready or not recorded:
+            self.remember(running=False)
+            return
+        self.attempt = max(self.attempt + 1, self.values["attempt"])
+        self.started = self.progress_seen = self.now
+        self.phase, self.nn_workers_ended = START, None
+        self.ledger.begin()
+        self.progressed = self.reports_progress = False
+        self.written = None
+        self.look_at = self.now + self.settings.look_seconds
+        self.roster.begin(self.attempt)
+        self.remember(unheard=False)
+        # The attempt may start from a checkpoint that was to be removed.
+        self.unneeded, self.queue = {}, []
+        self.drop_unneeded(found)
+        self.drop(found.incomplete, "it is not complete")
+        self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
+
+    def drop_unneeded(self, found: Found) -> None:
+        """Have old checkpoints removed, except the one that this attempt started from, and the last one from which an attempt
+        made progress."""
+        self.drop(found.surplus(self.settings.keep, {self.resume, self.values["proven"]}), "newer ones are complete")
+
+    def drop(self, folders: List[str], why: str) -> None:
+        """Have checkpoints removed, also those whose removal has failed before."""
+        self.unneeded.update(dict.fromkeys(folders, why))
+        # The content of a folder before the folder.
+        self.queue = sorted((folder for folder in self.unneeded if folder != self.removing), key=len)
+
+    def remove_next(self) -> None:
+        if self.queue and self.removing is None:
+            self.removing = self.queue.pop()
+            self.log(f"removing {self.removing}: {self.unneeded[self.removing]}")
+            self.actions.append(Remove(self.removing))
+
+    def take_removed(self, event: Removed) -> None:
+        """Act on the result of a removal."""
+        folder, self.removing = self.removing, None
+        if event.error:
+            self.log(f"{folder} cannot be removed: {event.error}")
+        elif folder:
+            self.unneeded.pop(folder, None)
+        self.start_chosen()
+
+    def fail_read(self, error: str) -> None:
+        """Start no attempt until the volume can be read: it would start from the beginning."""
+        self.failed_reads += 1
+        self.read_at = self.load_at = self.now + max(self.pause(self.failed_reads), self.moment())
+        self.read_error = f"the checkpoints cannot be read: {error}"
+        if self.failed_reads == 1:
+            self.log(self.read_error)
+        else:
+            self.read_error += f", {self.failed_reads} times in a row"
+        self.starting = False
+
+    def moment(self) -> float:
+        """Return how long to wait before trying again what may succeed soon, in seconds."""
+        return max(0.1, min(self.settings.backoff_seconds, 1))
+
+    # The work on volumes.
+
+    def tick(self, event: Ticked) -> None:
+        """Nothing but time has passed."""
+
+    def work(self) -> None:
+        """Begin the work on volumes that is due."""
+        if self.claim != HELD:
+            if self.loading is None and self.now >= self.load_at:
+                self.loading = self.now
+                self.actions.append(Load())
+            return
+        if self.phase in (START, STOP) and self.now - self.renewed >= self.settings.lost_seconds / 3:
+            self.renewed = self.now
+            self.remember(beat=self.values["beat"] + 1)
+        wants_proof = bool(self.queue) and self.removing is None
+        if self.saving is None and self.now >= self.save_at and (self.changes != self.saved or wants_proof):
+            self.saving, self.sent, self.proving = self.now, self.changes, wants_proof
+            self.actions.append(Save(dict(self.values, **self.ledger.record()), self.claimed))
+        wanted = self.ended or self.starting and not self.chosen or self.phase != STOP and self.now >= self.look_at
+        if wanted and self.scanning is None and self.now >= self.read_at:
+            self.scanning, self.scan_for = self.now, (self.starting, self.ended)
+            self.actions.append(Scan(dict(self.values), self.claimed))
+
+    # Answers.
+
+    def order(self, key: Key, member: Values) -> Values:
+        """Return the answer to a replica's report."""
+        order = self.phase
+        if order == START and member["attempt"] == self.attempt:
+            order = GO
+        if order == START:
+            self.roster.starts(key)
+        return self.answer(order)
+
+    def answer(self, order: str) -> Values:
+        return {
+            "order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume,
+            "silence": self.silence(), "superseded": self.claim == LOST, "reason": self.reason, "recorded": self.saved == self.changes,
+        }
+
+    def silence(self) -> float:
+        """Return after how many seconds without an answer a replica ends its command, so that it does not run beside the next
+        attempt. The time is shorter than lost_seconds, because a replica that waits for an answer notices late: it may wait for
+        one, then for a new connection, and for the answer there."""
+        return max(self.settings.lost_seconds - 4 * ANSWER_SECONDS, self.settings.lost_seconds / 2)
+
+    def ask(self, event: Asked) -> None:
+        """Answer with one line for people and for the job's completion. The completion asks about a run, because this may be
+        the coordinator of the previous one."""
+        text = self.status(event.run)
+        self.completion_asked = self.completion_asked or event.known and text.startswith(("complete ", "failed: "))
+        self.actions.append(Status(text))
+
+    def status(self, run: str) -> str:
+        if run not in ("", self.settings.run):
+            return "waiting: the coordinator is of another run"
+        if self.claim == LOST:
+            return "waiting: the coordinator of another pod has the run"
+        if self.phase == DONE:
+            return self.completed()
+        saving, reading = self.trouble_saving() + self.trouble_found(), self.trouble_reading()
+        if self.phase == FAILED:
+            return f"failed: {self.reason}{saving}"
+        if self.phase == START:
+            reading = reading or self.trouble_read()
+            return f"running attempt {self.attempt}: {self.running()}{reading}{saving}"
+        return f"waiting after attempt {self.attempt} ({self.read_error or self.reason}): {self.waiting()}{reading}{saving}"
+
+    def completed(self) -> str:
+        """Return the status of a complete job. Until that is recorded, the loss of all pods would start the job again, so the
+        completion waits."""
+        if self.saved == self.changes:
+            return f"complete in attempt {self.attempt}"
+        trouble = self.trouble_saving() or self.trouble_read("this cannot be recorded: ")
+        return f"finished in attempt {self.attempt}{trouble or ': recording that in ' + record.path(self.settings.state_directory)}"
+
+    def running(self) -> str:
+        finished = f"{self.roster.count(NN_WORKER)} nn-workers and {self.roster.count(DATALOADER)} dataloaders have finished"
+        return finished + (f"; no sign of progress for {self.settings.stuck_seconds:g} s or longer" if self.overdue() else "")
+
+    def waiting(self) -> str:
+        waits = self.roster.missing(self.now)
+        more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
+        text = "; ".join(waits[:3]) + more or ("reading the checkpoints" if self.starting or self.ended else "backing off")
+        return "; ".join(filter(None, (text, self.lacks)))
+
+    def trouble_reading(self) -> str:
+        """Return that a volume hangs, for people, or ""."""
+        since = max(self.now - began for began in (self.loading, self.scanning, self.now) if began is not None)
+        return f"; a volume has not answered for {since:.0f} s" if since > self.settings.lost_seconds else ""
+
+    def trouble_read(self, prefix: str = "") -> str:
+        """Return why a volume could not be read, for people, or ""."""
+        return f"; {prefix}{self.read_error}" if self.read_error else ""
+
+    def trouble_saving(self) -> str:
+        """Return why the record cannot be written, for people, or ""."""
+        if not self.write_error:
+            return "; the volume is full" if self.full else ""
+        times = f", {self.failed_writes} times in a row" if self.failed_writes > 1 else ""
+        return f"; this cannot be recorded: {self.write_error}{times}"
+
+    def trouble_found(self) -> str:
+        """Return what is no checkpoint although it may look like one, for people, or ""."""
+        for path, why in self.strange.items():
+            more = f", and {len(self.strange) - 1} more" if len(self.strange) > 1 else ""
+            return f"; {path} is no checkpoint: {why}{more}"
+        return ""
+
+    def metrics(self) -> Dict[str, float]:
+        """Return the metrics of the job, which its gateway gets, unless a newer coordinator has taken over."""
+        if self.claim == LOST:
+            return {}
+        values: Dict[str, float] = {
+            "persia_job_attempt": self.attempt,
+            "persia_job_failed": int(self.phase == FAILED),
+            "persia_job_failures": self.values["failures"],
+            # A script that never reports progress trains on without a sign.
+            "persia_job_stuck": int(self.phase in (START, STOP) and (
+                self.stalled or self.overdue() and (self.phase == STOP or self.reports_progress or self.ledger.values["reports"] > 0))),
+        }
+        values.update(self.ledger.metrics(bool(self.settings.checkpoints) and not self.settings.saves_elsewhere))
+        return values
+
+    def stays(self) -> bool:
+        """Report whether the pod of this coordinator must outlive a job that is complete or has failed, where pods end with
+        their job: until nn-workers and dataloaders have left, the completion has asked, and the end is recorded. A completion
+        that cannot run must not hold the nodes: what is recorded on a volume, the coordinator of a later JobSet answers."""
+        if self.phase not in (DONE, FAILED):
+            return True
+        # A replica that has never reported may have left on the previous coordinator's order.
+        if len(self.roster.reports) < self.roster.total and self.now - self.began <= self.settings.lost_seconds:
+            return True
+        for key in self.roster.heard:
+            present = self.now - self.roster.reports[key]["seen"] <= self.settings.lost_seconds
+            if present and key[0] in (NN_WORKER, DATALOADER) and key != (NN_WORKER, 0):
+                return True
+        heard = self.completion_asked or self.settings.checkpoints and self.now - self.over > LONGEST_UNASKED
+        return not heard or self.saved != self.changes
+
+
+HANDLERS: Dict[type, Callable[[Machine, Any], None]] = {
+    Reported: Machine.take_report, Asked: Machine.ask, Ticked: Machine.tick, Loaded: Machine.take_record, Saved: Machine.take_saved,
+    Scanned: Machine.take_scan, Removed: Machine.take_removed, Leaving: Machine.leave,
+}

@@ -1,0 +1,128 @@
+import os
+import unittest
+from unittest import mock
+
+import launch
+import machine
+import roster
+import simulation
+from checkpoints import Found
+
+SEED, HISTORIES = int(os.environ.get("SEED") or 1), int(os.environ.get("HISTORIES") or 300)
+
+# Within how many histories the simulation finds a fault that was planted. Each row has the first one that does.
+ENOUGH = 500
+
+
+def planted(**functions):
+    """Return a machine with other functions."""
+    return type("Planted", (machine.Machine,), functions)
+
+
+def start_unrecorded(self, found):
+    machine.Machine.take_found(self, found)
+    if self.chosen:
+        self.start(True)
+
+
+def choose_half(self, found):
+    return min(found.incomplete, default=None) or machine.Machine.choose(self, found)
+
+
+def forget_the_end(self):
+    machine.Machine.finish(self)
+    self.remember(done=False)
+
+
+def count_all(self, trouble, found):
+    self.values["checkpoint"] = found.newest()
+    machine.Machine.count_failure(self, trouble, found)
+
+
+def trust_the_predecessor(self, kept):
+    machine.Machine.recall(self, dict(kept, released=True, unheard=False))
+
+
+PLANTED = {
+    "no waiting for silence": (41, planted(wait_for_silence=lambda self, since: None)),
+    "an older pod is obeyed": (72, planted(has_substitute=lambda self, before, member: False)),
+    "a start before the record is saved": (167, planted(take_found=start_unrecorded)),
+    "a scan takes a half checkpoint": (2, planted(choose=choose_half)),
+    "the checkpoint in use is removed": (1, planted(drop_unneeded=lambda self, found: self.drop([checkpoint.path for checkpoint in found.complete], ""))),
+    "a superseded coordinator goes on": (1, planted(stand_down=lambda self, why="": None)),
+    "a volume that fails counts as empty": (83, planted(fail_read=lambda self, error: self.take_found(Found()))),
+    "the end is not recorded": (1, planted(finish=forget_the_end)),
+    "failures count although there is a new checkpoint": (17, planted(count_failure=count_all)),
+    "the predecessor is trusted": (1, planted(recall=trust_the_predecessor)),
+}
+
+# Faults of what the machine stands on.
+BELOW = {
+    "who was told to start counts as ready": (88, roster.Roster, "starts", lambda self, key: None),
+    "a replica does not notice that it is cut off": (237, launch.Replica, "forsaken", lambda self: False),
+    "a container of an older pod takes the run": (23, machine.record, "is_outranked", lambda kept, pod: False),
+}
+
+
+class Scenes(unittest.TestCase):
+    """What a history of random faults does not show: how long something takes."""
+
+    def scene(self, *faults, jobset=True, seconds=200, behind=0.0):
+        """Play a history in which a script takes some seconds to end, and the clocks of new pods are behind. Return the world."""
+        world = simulation.World(4, faults=list(faults))
+        world.jobset = world.settings.once = jobset
+        world.endings, world.grace = (seconds,), 300
+        world.at(50, lambda: setattr(world, "behind", behind))
+        world.run()
+        return world
+
+    def test_a_drained_nn_worker_has_its_time_to_save(self):
+        for jobset in True, False:
+            for fault in "drained 0", "two drained":
+                with self.subTest(fault, jobset=jobset), simulation.simulated():
+                    world = self.scene((60, fault, 0.99, 0), jobset=jobset)
+                    when, _, _, status, together = next(end for end in world.ends if end[1] == (machine.NN_WORKER, 0))
+                    self.assertEqual((143, True), (status, together or fault != "drained 0"), world.ends)
+                    self.assertGreater(when, 260)
+
+    def test_the_time_to_save_ends_when_another_coordinator_has_the_run(self):
+        with simulation.simulated():
+            world = self.scene((59, "broken volume 0", 0, 30), (60, "drained 0", 0, 0))
+            when, _, _, status, _ = next(end for end in world.ends if end[1] == (machine.NN_WORKER, 0))
+            self.assertEqual(137, status, world.ends)
+            self.assertLess(when, 180)
+
+    def test_a_substitute_with_a_slow_clock(self):
+        with simulation.simulated():
+            world = self.scene((60, "drained", 0.3, 0), seconds=0.5, behind=-1000)
+            self.assertLess(world.began[2], 100)
+
+    def test_the_end_is_not_recorded_before_all_containers_restart(self):
+        """Pods of a JobSet that have ended would not come back for the attempt that the next coordinator starts."""
+        with simulation.simulated():
+            self.scene((60, "torn record", 0, 0), (61, "data ends", 0, 0), (120, "all restart", 0, 0), (121, "record is removed", 0, 0), seconds=0.5)
+
+
+class Histories(unittest.TestCase):
+    def test_nothing_breaks(self):
+        with simulation.simulated():
+            for seed in range(SEED, SEED + HISTORIES):
+                if simulation.history(seed):
+                    why, faults, trace = simulation.shrink(seed)
+                    self.fail(f"seed {seed}: {why}\nit needs {faults}\n" + "\n".join(trace[-60:]))
+
+    def finds(self, first, kind=machine.Machine):
+        """Assert that the simulation finds a fault."""
+        with simulation.simulated():
+            if not any(simulation.history(seed, kind) for seed in range(first, ENOUGH + 1)):
+                self.fail(f"not found in {ENOUGH} histories")
+
+    def test_planted_faults_are_found(self):
+        for fault, (first, kind) in PLANTED.items():
+            with self.subTest(fault):
+                self.finds(first, kind)
+
+    def test_planted_faults_below_the_machine_are_found(self):
+        for fault, (first, where, name, function) in BELOW.items():
+            with self.subTest(fault), mock.patch.object(where, name, function):
+                self.finds(first)
