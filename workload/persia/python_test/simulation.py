@@ -79,12 +79,9 @@ class Command(processes.Command):
         if number == processes.signal.SIGTERM and self.exit is None:
             self.dies = WORLD.now + self.ending
         elif number == processes.signal.SIGKILL and WORLD.now >= self.pod.hangs_until:
-            self.die()
-
-    def die(self, status=137):
-        if self.exit is None:
-            self.end_with(status)
-        self.leaves = 0.0
+            self.leaves = 0.0
+            if self.exit is None:
+                self.end_with(137)
 
 
 class Link:
@@ -728,7 +725,7 @@ def history(seed, kind=machine.Machine, faults=None, trace=None):
 
 
 def shrink(seed, kind=machine.Machine):
-    """Return the faults that a broken history needs, and its trace."""
+    """Return why a history is broken, the faults that it needs for that, and its trace."""
     faults = World(seed, kind).faults
     while True:
         for index in range(len(faults)):
