@@ -92,8 +92,7 @@ class Link:
         self.connected, self.failed = None, set()
 
     def ask(self, report):
-        kept = self.connected is not None
-        for _ in range(2 if kept else 1):
+        for _ in range(2 if self.connected else 1):
             try:
                 return self.exchange(report)
             except OSError:
@@ -675,7 +674,7 @@ FAULTS = {
     "clock jumps 0": World.clock, "folder comes back": World.come_back,
 }
 
-WORLD: World
+WORLD = None  # the one that is simulated now
 
 
 # What only people or scenes do.
