@@ -225,17 +225,20 @@ func TestBucketSemantics(t *testing.T) {
 // not write over the record of the coordinator that has taken over, or remove a checkpoint.
 func TestRecordInBucket(t *testing.T) {
 	const script = `
-import os, sys, record
-first, second = (record.Record(folder, folder, "job") for folder in sys.argv[1:])
+import os, sys, types, record
+first, second = (
+    types.SimpleNamespace(record=record.Record(folder, "job"), values=record.blank("job"), claimed=None, holder=folder) for folder in sys.argv[1:])
 
 def take_over(job, pod):
-    job.claim(job.read(), pod)
-    job.write(job.values)
+    job.claimed = job.record.read()
+    job.values = record.claimed(job.values, job.claimed, pod, job.holder)
+    renew(job)
 
 def renew(job):
     job.values["beat"] += 1
     try:
-        job.write(job.values)
+        job.record.write(job.values, job.claimed)
+        job.claimed = None
         return "renewed"
     except (OSError, record.Superseded) as error:
         return type(error).__name__
@@ -245,21 +248,21 @@ print(renew(first))
 take_over(second, "second")
 print(renew(first))
 # The other coordinator takes over while this one, which has looked, writes.
-check, looks = second.check, []
-def look():
-    looks.append(check())
+check, looks = second.record.check, []
+def look(*arguments):
+    looks.append(check(*arguments))
     if len(looks) == 2:
         take_over(first, "first")
-second.check = look
+second.record.check = look
 print(renew(second))
 print(renew(first))
 # Someone removes the record on another machine. Then a coordinator is killed while it creates one.
-os.remove(second.file)
-print(first.read(), "renewed" in (renew(first), renew(first)))
-second.read()
-os.remove(second.file)
-open(second.file, "xb").close()
-print(first.read(), renew(first))
+os.remove(second.record.file)
+print(first.record.read(), "renewed" in (renew(first), renew(first)))
+second.record.read()
+os.remove(second.record.file)
+open(second.record.file, "xb").close()
+print(first.record.read(), renew(first))
 `
 	for name, option := range map[string]string{"for ever": "--metadata-cache-ttl-secs=-1", "not at all": "--metadata-cache-ttl-secs=0"} {
 		t.Run("metadata is cached "+name, func(t *testing.T) {
