@@ -321,7 +321,8 @@ class Pod:
         except Turn:
             WORLD.check()
             wait = WORLD.settings.beat_seconds * (1 if WORLD.random.random() > 0.02 else WORLD.random.uniform(0.2, 2))
-            if replica.ending or replica.stopped or WORLD.hurry(replica):
+            # It reports at once, as launch.Replica.wait has it.
+            if replica.ending or replica.stopped or replica.state == "running" and (replica.command.status() is not None or replica.forsaken()):
                 wait = min(wait, 1)
             self.turn_in(wait)
             return
@@ -422,10 +423,6 @@ class World:
     def log(self, pod, text):
         if self.trace is not None:
             self.trace.append(f"{self.now:8.1f} {pod}: {text}")
-
-    def hurry(self, replica):
-        """Report whether the replica reports at once, as launch.Replica.wait does."""
-        return replica.state == "running" and (replica.command.status() is not None or replica.forsaken())
 
     # The cluster.
 
@@ -592,7 +589,7 @@ class World:
             pod.volume_until = pod.cut_until
         self.after(self.random.uniform(1, 60), lambda: pod.alive and self.replace(pod))
         if self.random.random() < 0.3:
-            self.after(self.random.uniform(0, 2 * seconds), lambda: pod.alive and pod.restart())
+            self.after(self.random.uniform(0, 2 * seconds), lambda: pod.alive and self.restart(pod, 0))
         # A node whose kubelet has ended may keep its pods for ever.
         if self.random.random() < 0.7:
             self.after(seconds + self.random.uniform(0, 60), pod.vanish)
@@ -646,7 +643,7 @@ class World:
         self.fail_command(pod, 0)
         for when in range(15, 60, 3):
             self.after(when, lambda: vars(self.volume).update(slow_until=self.now + 2.5))
-        self.after(15 + 45 * self.random.random(), lambda: pod.alive and pod.restart())
+        self.after(15 + 45 * self.random.random(), lambda: pod.alive and self.restart(pod, 0))
 
     def hide(self, pod, seconds):
         """The checkpoints cannot be listed while the next attempt wants to start."""
