@@ -20,7 +20,7 @@ func TestPython(t *testing.T) {
 				command.Env = append(os.Environ(), "PYTHONPATH=.")
 				if python != "python3" {
 					// pyenv runs a release that is not its default only when it is told which.
-					command.Env = append(command.Env, "PYENV_VERSION="+strings.TrimPrefix(python, "python"))
+					command.Env = append(command.Env, "PYENV_VERSION="+strings.TrimPrefix(python, "python"), "HISTORIES=30")
 				}
 				return command.CombinedOutput()
 			}
