@@ -398,8 +398,6 @@ class World:
             for number in range(count):
                 self.after(self.random.uniform(0, 5), lambda key=(role, number): Pod(key, self.revision))
 
-    # Time.
-
     def at(self, when, do):
         heapq.heappush(self.heap, (when, next(self.order), do))
 
