@@ -29,7 +29,7 @@ type Training struct {
 	End batchv1.JobConditionType
 	// Predicted is the share of useful hours in the plan, or "".
 	Predicted string
-	// pods has the pods of its roles and of its completion, and owners what makes those of its roles.
+	// pods are those of its roles and of its completion. owners are the StatefulSets and Jobs that create those of its roles.
 	pods   []corev1.Pod
 	owners []owner
 }
@@ -155,7 +155,7 @@ func isFirst(job string, pod corev1.Pod) bool {
 func isCompletion(job batchv1.Job) bool { return job.Labels["app.kubernetes.io/name"] == "completion" }
 
 // Of returns the training jobs that end with one of some Kubernetes Jobs, their completion, by name. During an update,
-// a changed job has two, the newer one of which counts. Owners make the pods of roles.
+// a changed job has two, and the newer one counts. owners are the StatefulSets and Jobs that create the pods of roles.
 func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	var all []Training
 	slices.SortStableFunc(jobs, func(a, b batchv1.Job) int { return b.CreationTimestamp.Compare(a.CreationTimestamp.Time) })

@@ -73,6 +73,7 @@ class Scenes(unittest.TestCase):
         world.jobset = world.settings.once = jobset
         world.endings, world.grace = (seconds,), 300
         world.at(50, lambda: setattr(world, "behind", behind))
+        world.at(50, lambda: [vars(each).update(ending=0.5) for pod in world.pods if pod.key[0] != machine.NN_WORKER for each in pod.commands])
         world.run()
         return world
 
@@ -80,7 +81,7 @@ class Scenes(unittest.TestCase):
         for jobset in True, False:
             for fault in "drained 0", "two drained":
                 with self.subTest(fault, jobset=jobset), simulation.simulated():
-                    world = self.scene((60, fault, 0.99, 0), jobset=jobset)
+                    world = self.scene((60, fault, 0.0, 0), jobset=jobset)
                     when, _, _, status, together = next(end for end in world.ends if end[1] == (machine.NN_WORKER, 0))
                     self.assertEqual((143, True), (status, together or fault != "drained 0"), world.ends)
                     self.assertGreater(when, 260)
@@ -106,7 +107,7 @@ class Scenes(unittest.TestCase):
 class Histories(unittest.TestCase):
     def test_nothing_breaks(self):
         with simulation.simulated():
-            for seed in range(SEED, SEED + HISTORIES):
+            for seed in (677, *range(SEED, SEED + HISTORIES)):  # 677 removed what old servers still wrote
                 if simulation.history(seed):
                     why, faults, trace = simulation.shrink(seed)
                     self.fail(f"seed {seed}: {why}\nit needs {faults}\n" + "\n".join(trace[-60:]))
