@@ -73,7 +73,7 @@ var (
 	ImageCUDA = Image{Repository: "nvidia/cuda", Tag: "11.8.0-base-ubuntu22.04", Digest: "sha256:f895871972c1c91eb6a896eee68468f40289395a1e58c492e1be7929d0f8703b"}
 )
 
-// The installers of the NVIDIA driver, as in GoogleCloudPlatform/container-engine-accelerators,
+// The installer of the NVIDIA driver for Ubuntu, as in GoogleCloudPlatform/container-engine-accelerators,
 // nvidia-driver-installer.
 var (
 	ImagePause           = Image{Repository: "gke.gcr.io/pause", Tag: "3.8", Digest: "sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}

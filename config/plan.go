@@ -192,7 +192,7 @@ func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 func (s *Stack) podsOn(pool string, queued *Job) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, kind := range Kinds() {
-		pods = append(pods, s.replicasOn(pool, kind, queued)...)
+		pods = append(pods, s.rolePodsOn(pool, kind, queued)...)
 	}
 	pods = append(pods, s.natsServersOn(pool)...)
 	if s.SystemPoolName() == pool {
@@ -201,9 +201,9 @@ func (s *Stack) podsOn(pool string, queued *Job) []capacity.Pods {
 	return append(pods, s.pedlPodsOn(pool)...)
 }
 
-// replicasOn returns the replicas of one role on a pool, grouped by size: of the jobs that wait in
+// rolePodsOn returns the replicas of one role on a pool, grouped by size: of the jobs that wait in
 // no queue, and of a queued one.
-func (s *Stack) replicasOn(pool string, kind Kind, queued *Job) []capacity.Pods {
+func (s *Stack) rolePodsOn(pool string, kind Kind, queued *Job) []capacity.Pods {
 	var groups podGroups
 	for i := range s.Jobs {
 		job := &s.Jobs[i]

@@ -88,7 +88,7 @@ func (d *deployment) read(files fs.FS) (err error) {
 	return nil
 }
 
-// check says what the stack needs, and refuses what an update could not finish, before it registers anything.
+// check says what the stack needs, and refuses what an update could not finish, before it registers anything but a provider.
 func (d *deployment) check() (err error) {
 	refused := d.refuse()
 	if refused == nil {
