@@ -3,8 +3,11 @@ package config
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -69,6 +72,20 @@ func (v *SettingValue) UnmarshalJSON(text []byte) error {
 		return errors.New("must be a string, a number, or true or false")
 	}
 	return nil
+}
+
+// withoutB takes the B from amounts of the database like 32GB, which PEDL's documentation prints.
+func withoutB(pedl map[string]any) {
+	for _, list := range []string{"limits", "requests"} {
+		found, _, _ := unstructured.NestedFieldNoCopy(pedl, "postgresql", "resources", list)
+		amounts, _ := found.(map[string]any)
+		for name, amount := range amounts {
+			text, ok := strings.CutSuffix(fmt.Sprint(amount), "B")
+			if _, err := input.ParseQuantity(text); ok && err == nil {
+				amounts[name] = text
+			}
+		}
+	}
 }
 
 // Persistence is where the database stores its data: a volume of the stack with one source,

@@ -131,6 +131,8 @@ func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS
 	}
 	if object, ok := values[pedlKey].(map[string]any); ok && len(object) == 0 {
 		delete(values, pedlKey) // Pulumi.yaml declares {} for stacks without PEDL
+	} else {
+		withoutB(object)
 	}
 	// Manifests come first, because they may contain a key that the stack file leaves out.
 	jobs, nats := input.ReadManifests(p,

@@ -59,6 +59,7 @@ type Layers []any
 type decoder struct {
 	*Problems
 	located move
+	unread  string // why fields that a struct does not have are not read; if empty, problems suggest other fields
 }
 
 // move says where the user wrote the values at and below a path of the tree.
@@ -85,6 +86,9 @@ func (d decoder) decode(path *field.Path, in any, out reflect.Value) {
 	}
 	d.Give(path)
 	switch leaf := out.Addr().Interface().(type) {
+	case *any:
+		*leaf = in
+		return
 	case *map[string]any:
 		*leaf, _ = expect[map[string]any](d, path, in, out, "an object")
 		return
@@ -134,6 +138,10 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 			continue
 		}
 		d.locate(at, false)
+		if d.unread != "" {
+			d.unreadable(at, in, d.unread)
+			continue
+		}
 		if instead := d.Absent[index.ReplaceAllString(at.String(), "[]")]; instead != "" {
 			d.Unreadable(at, "%s", instead)
 			continue
@@ -192,11 +200,7 @@ func (d decoder) element(path *field.Path, in any, out reflect.Value) {
 }
 
 func (d decoder) quantity(path *field.Path, in any, out *resource.Quantity) {
-	text := fmt.Sprint(in)
-	if bytes, ok := strings.CutSuffix(text, "B"); ok && strings.HasPrefix(path.String(), "persia:pedl.postgresql.resources.") {
-		text = bytes // PEDL's documentation prints amounts like 32GB
-	}
-	q, err := ParseQuantity(text)
+	q, err := ParseQuantity(fmt.Sprint(in))
 	if err != nil {
 		d.wrong(path, in, reflect.ValueOf(out).Elem(), err.Error())
 		return

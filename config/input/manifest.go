@@ -129,21 +129,10 @@ func (r *manifestReader) takeNATS(other document) {
 func (r *manifestReader) natsLayers() Layers {
 	spec := r.nats.At.Child("spec")
 	settings := r.respelled(Located{At: spec, Value: r.nats.Spec}, natsSpellings)
-	r.unread(spec, r.nats.Spec, fmt.Sprintf("has no counterpart in %s, which has only name, nodePool, and the counterparts of %s; remove it",
+	r.unreadable(spec, r.nats.Spec, fmt.Sprintf("has no counterpart in %s, which has only name, nodePool, and the counterparts of %s; remove it",
 		r.natsAt, And(Words(natsSpellings, func(s spelling) string { return s.written }))))
 	settings[0] = map[string]any{"name": Located{At: r.nats.At.Child("metadata", "name"), Value: r.nats.Metadata.Name}}
 	return settings
-}
-
-// unread refuses each value in an object.
-func (r *manifestReader) unread(at *field.Path, object map[string]any, why string) {
-	for name, value := range object {
-		if inner, ok := value.(map[string]any); ok {
-			r.unread(at.Child(name), inner, why)
-		} else {
-			r.Unreadable(at.Child(name), "%s", why)
-		}
-	}
 }
 
 // scriptRoles are the roles by the argument with which the script launch.sh of PERSIA's StatefulSets
@@ -158,31 +147,66 @@ type roleSets struct {
 	shared map[string]any // fields of the job that every StatefulSet repeats
 }
 
-// addRole makes a StatefulSet a role of a job: the number of its replicas, its volumes, and its only container,
-// without what the stack decides.
-func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]any) {
-	pod := at.Child("spec", "template", "spec")
-	containers, _ := take(set, "spec.template.spec.containers").([]any)
-	if len(containers) != 1 {
-		r.Unreadable(pod.Child("containers"), "must be one container, which runs a role of PERSIA; write a PersiaJob instead")
+// statefulSet is what a StatefulSet of a role may hold. The stack decides what is ignored.
+type statefulSet struct {
+	APIVersion ignored `json:"apiVersion"`
+	Kind       ignored `json:"kind"`
+	Metadata   ignored `json:"metadata"`
+	Status     ignored `json:"status"`
+	Spec       struct {
+		Replicas            any     `json:"replicas"`
+		Selector            ignored `json:"selector"`
+		ServiceName         ignored `json:"serviceName"`
+		PodManagementPolicy ignored `json:"podManagementPolicy"`
+		Template            struct {
+			Metadata ignored `json:"metadata"`
+			Spec     struct {
+				Containers []container `json:"containers"`
+				Volumes    any         `json:"volumes"`
+			} `json:"spec"`
+		} `json:"template"`
+	} `json:"spec"`
+}
+
+type container struct {
+	Name            ignored `json:"name"`
+	Command         ignored `json:"command"`
+	Args            []any   `json:"args"`
+	Env             []any   `json:"env"`
+	Image           any     `json:"image"`
+	ImagePullPolicy any     `json:"imagePullPolicy"`
+	Resources       any     `json:"resources"`
+	VolumeMounts    any     `json:"volumeMounts"`
+}
+
+type ignored = any
+
+// addRole makes a StatefulSet a role of a job: the number of its replicas, its volumes, and its only container.
+func (r *manifestReader) addRole(job *roleSets, at *field.Path, object any) {
+	const why = "is not read from a StatefulSet; remove it, and set fields of the job next to manifest"
+	var set statefulSet
+	decoder{Problems: r.Problems, unread: why}.decode(at, object, reflect.ValueOf(&set).Elem())
+	pod, at := set.Spec.Template.Spec, at.Child("spec")
+	podAt := at.Child("template", "spec")
+	if len(pod.Containers) != 1 {
+		r.Forbidden(podAt.Child("containers"), "must be one container, which runs a role of PERSIA; write a PersiaJob instead")
 		return
 	}
-	path := pod.Child("containers").Index(0)
-	container, _ := containers[0].(map[string]any)
-	role := ""
-	if args, _ := take(container, "args").([]any); len(args) > 0 {
-		role = scriptRoles[fmt.Sprint(args[len(args)-1])]
+	c, path, role := pod.Containers[0], podAt.Child("containers").Index(0), ""
+	if len(c.Args) > 0 {
+		role = scriptRoles[fmt.Sprint(c.Args[len(c.Args)-1])]
 	}
-	if again := slices.ContainsFunc(job.layers, func(layer any) bool { return layer.(map[string]any)[role] != nil }); role == "" || again {
-		r.Unreadable(path.Child("args"), "must end with the argument of launch.sh for a role: %s, each in one StatefulSet; write a PersiaJob instead", Or(slices.Sorted(maps.Keys(scriptRoles))))
+	again := slices.ContainsFunc(job.layers, func(layer any) bool { return layer.(map[string]any)[role] != nil })
+	if role == "" || again {
+		r.Forbidden(path.Child("args"), "must end with the argument of launch.sh for a role: %s, each in one StatefulSet; "+
+			"write a PersiaJob instead", Or(slices.Sorted(maps.Keys(scriptRoles))))
 		return
 	}
-	fields := map[string]any{"replicas": Located{At: at.Child("spec", "replicas"), Value: take(set, "spec.replicas")}}
-	for _, name := range []string{"image", "resources", "volumeMounts"} {
-		fields[name] = take(container, name)
+	fields := map[string]any{
+		"replicas": Located{At: at.Child("replicas"), Value: set.Spec.Replicas},
+		"image":    c.Image, "resources": c.Resources, "volumeMounts": c.VolumeMounts,
 	}
-	env, _ := take(container, "env").([]any)
-	fields["env"] = slices.DeleteFunc(env, func(e any) bool {
+	fields["env"] = slices.DeleteFunc(c.Env, func(e any) bool {
 		variable, _ := e.(map[string]any)
 		if variable["name"] == "NPROC_PER_NODE" {
 			fields["nprocPerNode"] = json.Number(fmt.Sprint(variable["value"]))
@@ -192,8 +216,8 @@ func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]a
 	job.layers = append(job.layers, map[string]any{role: Located{At: path, Value: fields}})
 
 	for name, shared := range map[string]Located{
-		"imagePullPolicy": {At: path.Child("imagePullPolicy"), Value: take(container, "imagePullPolicy")},
-		"volumes":         {At: pod.Child("volumes"), Value: take(set, "spec.template.spec.volumes")},
+		"imagePullPolicy": {At: path.Child("imagePullPolicy"), Value: c.ImagePullPolicy},
+		"volumes":         {At: podAt.Child("volumes"), Value: pod.Volumes},
 	} {
 		first, again := job.shared[name].(Located)
 		switch {
@@ -204,15 +228,6 @@ func (r *manifestReader) addRole(job *roleSets, at *field.Path, set map[string]a
 			r.Unreadable(shared.At, "differs from %s, but a job has %s once; make them the same", first.At, name)
 		}
 	}
-	// The stack decides the others.
-	for _, name := range []string{"apiVersion", "kind", "metadata", "status", "spec.selector", "spec.serviceName", "spec.podManagementPolicy", "spec.template.metadata"} {
-		take(set, name)
-	}
-	take(container, "name")
-	take(container, "command")
-	const why = "is not read from a StatefulSet; remove it, and set fields of the job next to manifest"
-	r.unread(at, set, why)
-	r.unread(path, container, why)
 }
 
 // read returns the objects of a file, which problems in its text name in.

@@ -242,7 +242,6 @@ func TestManifestRefuses(t *testing.T) {
 		{"role in both spellings", "  logLevel: info", "  trainer: {replicas: 1}", job + ".spec.trainer", []string{"sets the same field as", "spec.nnWorker", "one of them"}},
 		{"replicas of an older role", "  embeddingWorker:\n    replicas: 1", "  middlewareServer:\n    replicas: -1", job + ".spec.middlewareServer.replicas", []string{"-1", "at least 1"}},
 		{"replicas that are a text", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: two", job + ".spec.nnWorker.replicas", []string{`"two"`, "must be an integer"}},
-		{"replicas below zero", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: -2", job + ".spec.nnWorker.replicas", []string{"-2", "at least 1"}},
 		{"more processes than GPUs", "nprocPerNode: 1", "nprocPerNode: 2", job + ".spec.nnWorker.nprocPerNode", []string{"2", "at most 1, the number of GPUs"}},
 		{"quantity that is none", `memory: 8Gi, cpu: "1"`, `memory: 8 GB, cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{`"8 GB"`, "a quantity like"}},
 		{"no memory", `memory: 8Gi, cpu: "1"`, `cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{"Required"}},
@@ -355,6 +354,7 @@ func TestStatefulSetsRefused(t *testing.T) {
 		"two containers":          {"      containers:\n        - name: trainer\n", "      containers:\n        - name: sidecar\n        - name: trainer\n", set + ".spec.template.spec.containers: must be one container"},
 		"what pools decide":       {"      containers:\n        - name: trainer\n", "      nodeSelector: {a: b}\n      containers:\n        - name: trainer\n", set + ".spec.template.spec.nodeSelector.a: is not read from a StatefulSet"},
 		"another policy":          {"imagePullPolicy: Always", "imagePullPolicy: Never", "[1].spec.template.spec.containers[0].imagePullPolicy: differs from " + container + ".imagePullPolicy"},
+		"arguments in one text":   {"args: [/workspace/launch.sh, trainer]", "args: launch.sh", container + `.args: Invalid value: "launch.sh": must be a list`},
 		"a quantity that is none": {`memory: "48Gi"`, `memory: "48 G"`, container + ".resources.requests[memory]: "},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -61,6 +61,17 @@ func (p *Problems) Unreadable(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Forbidden(path, fmt.Sprintf(format, args...)))
 }
 
+// unreadable is [Problems.Unreadable] for each value in an object, or for a value that is no object.
+func (p *Problems) unreadable(path *field.Path, value any, why string) {
+	object, ok := value.(map[string]any)
+	if !ok {
+		p.Unreadable(path, "%s", why)
+	}
+	for name, inner := range object {
+		p.unreadable(path.Child(name), inner, why)
+	}
+}
+
 // Missing is [Problems.Required] for an object or a list. It suppresses later problems below
 // the path.
 func (p *Problems) Missing(path *field.Path, format string, args ...any) {
@@ -171,7 +182,7 @@ func (p *Problems) pathOf(path string) string {
 	return path
 }
 
-// Give records that the user wrote a value at a path. Package decode calls it.
+// Give records that the user wrote a value at a path. [Decode] calls it.
 func (p *Problems) Give(path *field.Path) {
 	if p.given == nil {
 		p.given = map[string]bool{}
