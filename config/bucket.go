@@ -12,9 +12,8 @@ import (
 	"persia/gcp"
 )
 
-// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one,
-// or with `create` one that the stack creates. The stack grants the jobs that mount it
-// access to its objects, but not on an existing cluster.
+// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one, or with `create` one that
+// the stack creates. The stack grants the jobs that mount it access to its objects, but not on an existing cluster.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.
 	Bucket  string        `json:"bucket" form:"bucket"`
@@ -22,9 +21,8 @@ type GCSFuse struct {
 	Create  *CreateBucket `json:"create,omitempty"`
 }
 
-// Sidecar sets the requests of the container that GKE adds to each pod that mounts the
-// bucket. It may use more where the node has it. A pod that mounts several buckets
-// has one such container, with the largest of each amount.
+// Sidecar sets the requests of the container that GKE adds to each pod that mounts the bucket. It may use more where
+// the node has it. A pod that mounts several buckets has one such container, with the largest of each amount.
 type Sidecar struct {
 	// CPU is a quantity.
 	CPU string `json:"cpu,omitempty" default:"250m" form:"quantity"`

@@ -11,11 +11,9 @@ import (
 	"persia/gcp"
 )
 
-// Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`,
-// uses an existing cluster.
+// Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`, uses an existing cluster.
 type Cluster struct {
-	// Name is the name of the cluster, and the prefix of the names of its network, router,
-	// and node service account.
+	// Name is the name of the cluster, and the prefix of the names of its network, router, and node service account.
 	Name string `json:"name" form:"name"`
 	// Existing describes an existing cluster. Of the other fields, only `name` and `replace` apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`
@@ -26,8 +24,7 @@ type Cluster struct {
 	Zones []string `json:"zones,omitempty"`
 	// ReleaseChannel is RAPID, REGULAR or STABLE.
 	ReleaseChannel string `json:"releaseChannel,omitempty" default:"REGULAR" enum:"RAPID,REGULAR,STABLE"`
-	// DeletionProtection prevents the deletion of the cluster, and the deletion and replacement
-	// of its node pools.
+	// DeletionProtection prevents the deletion of the cluster, and the deletion and replacement of its node pools.
 	DeletionProtection bool `json:"deletionProtection,omitempty" default:"true"`
 	// Replace names a cluster that an update may replace although jobs run in it. Default: none.
 	Replace     string      `json:"replace,omitempty"`
@@ -67,8 +64,7 @@ type Maintenance struct {
 	Exclusions []Exclusion `json:"exclusions,omitempty" unique:"name"`
 }
 
-// Exclusion is a period in which GKE upgrades neither the minor version of the control plane nor
-// any node.
+// Exclusion is a period in which GKE upgrades neither the minor version of the control plane nor any node.
 type Exclusion struct {
 	// Name identifies the exclusion.
 	Name string `json:"name"`
@@ -105,9 +101,8 @@ type Logging struct {
 
 // Monitoring selects the metrics that GKE writes to Cloud Monitoring.
 type Monitoring struct {
-	// Components are the parts of GKE to measure. Default: all of SYSTEM_COMPONENTS, which the
-	// others require, STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, CADVISOR, KUBELET and
-	// DCGM (GPUs); [] disables all.
+	// Components are the parts of GKE to measure. Default: all of SYSTEM_COMPONENTS, which the others require,
+	// STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, CADVISOR, KUBELET and DCGM (GPUs); [] disables all.
 	Components []string `json:"components,omitempty" unique:"true" default:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM" enum:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM"`
 	// ManagedPrometheus collects the metrics that pods export.
 	ManagedPrometheus bool `json:"managedPrometheus,omitempty" default:"true"`

@@ -88,10 +88,9 @@ func withoutB(pedl map[string]any) {
 	}
 }
 
-// Persistence is where the database stores its data: a volume of the stack with one source,
-// as in persia:storage; a volume of `storageClass`; or the volume of `existingClaim`. If you set
-// none of these, the stack creates a Persistent Disk named CLUSTER-pedl-postgresql. On
-// an existing cluster you must set one.
+// Persistence is where the database stores its data: a volume of the stack with one source, as in persia:storage; a
+// volume of `storageClass`; or the volume of `existingClaim`. If you set none of these, the stack creates a
+// Persistent Disk named CLUSTER-pedl-postgresql. On an existing cluster you must set one.
 type Persistence struct {
 	// Enabled keeps the data. Without it, the data is lost with the pod.
 	Enabled bool `json:"enabled,omitempty" default:"true"`

@@ -29,8 +29,7 @@ type PersistentDisk struct {
 
 // CreateDisk creates the disk, with the size of the volume.
 type CreateDisk struct {
-	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You
-	// cannot change it later.
+	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You cannot change it later.
 	Type string `json:"type,omitempty" default:"pd-balanced" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 
 	Creation `json:",inline"`
@@ -91,8 +90,7 @@ func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, stack *
 	}
 }
 
-// checkUsers checks that the nodes of the pools are in the zones of the disk, and that their
-// machines support it.
+// checkUsers checks that the nodes of the pools are in the zones of the disk, and that their machines support it.
 func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
 	for _, pool := range users.Pools {
 		machine, _ := gcp.Lookup(pool.MachineType)

@@ -64,9 +64,8 @@ var (
 	// ImagePostgreSQL is the last image of the chart's release 10. Bitnami has removed the chart's
 	// own, docker.io/bitnami/postgresql:10.8.0 (bitnami/containers, issues 83267 and 96169).
 	ImagePostgreSQL = Image{Repository: "docker.io/bitnamilegacy/postgresql", Tag: "10.23.0-debian-11-r3"}
-	// Several public repositories record the digests of Docker and CUDA for these tags:
-	// Dockerfiles and programs that pin docker:27-cli, and the output of `docker pull` and a
-	// Dockerfile for nvidia/cuda.
+	// Several public repositories record the digests of Docker and CUDA for these tags: Dockerfiles and programs that
+	// pin docker:27-cli, and the output of `docker pull` and a Dockerfile for nvidia/cuda.
 	ImageDocker = Image{Repository: "docker", Tag: "27-cli", Digest: "sha256:851f91d241214e7c6db86513b270d58776379aacc5eb9c4a87e5b47115e3065c"}
 	// ImageCUDA supports every driver since 2020. The node's Docker pulls it, without credentials
 	// for Artifact Registry.
@@ -80,8 +79,7 @@ var (
 	ImageUbuntuInstaller = Image{Repository: "gke-nvidia-installer", Tag: "fixed"}
 )
 
-// ImagesInStackNamespaces returns the images that pods in the namespaces of jobs and NATS run with
-// any stack file.
+// ImagesInStackNamespaces returns the images that pods in the namespaces of jobs and NATS run with any stack file.
 func ImagesInStackNamespaces() []Image {
 	return []Image{ImageNATSOperator, ImageNATSExporter, ImagePushgateway}
 }
@@ -111,9 +109,8 @@ type Cache struct {
 	created bool
 }
 
-// CacheCredentials are a user name and a secret in Secret Manager. The stack does not create
-// the secret: grant Artifact Registry's service agent roles/secretmanager.secretAccessor
-// on it.
+// CacheCredentials are a user name and a secret in Secret Manager. The stack does not create the secret: grant
+// Artifact Registry's service agent roles/secretmanager.secretAccessor on it.
 type CacheCredentials struct {
 	// Username is the name of the account.
 	Username string `json:"username"`
@@ -152,9 +149,8 @@ func (s Images) Reference(image string) string {
 	return s.through(image, func(Cache) bool { return true })
 }
 
-// PrivateReference returns the reference by which nodes pull an image that may need
-// credentials. It uses only caches with credentials, because a cache ignores the pull secrets
-// of pods.
+// PrivateReference returns the reference by which nodes pull an image that may need credentials. It uses only caches
+// with credentials, because a cache ignores the pull secrets of pods.
 func (s Images) PrivateReference(image string) string {
 	return s.through(image, func(c Cache) bool { return c.Credentials != nil })
 }

@@ -68,9 +68,8 @@ func (c *jobChecker) checkName(path *field.Path, j *Job) {
 	c.AtMost(longest, path, j.Name, why)
 }
 
-// computedEnv are the variables that the program computes, and with which another value
-// would break the job, by the fields that determine them. A stack file can override the other
-// variables that the program sets.
+// computedEnv are the variables that the program computes, and with which another value would break the job, by the
+// fields that determine them. A stack file can override the other variables that the program sets.
 var computedEnv = map[string][]string{
 	"replicas and nprocPerNode": {
 		"REPLICA_INDEX", "REPLICA_SIZE",

@@ -18,8 +18,7 @@ import (
 // takenVolumes matches the names of volumes that the program adds to pods.
 var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
 
-// checkVolumes checks the Kubernetes volumes of a job. The API server checks the fields of their
-// sources.
+// checkVolumes checks the Kubernetes volumes of a job. The API server checks the fields of their sources.
 func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 	for i, volume := range volumes {
 		at := at.Index(i)

@@ -1,7 +1,6 @@
 package config
 
-// JobLabel is the label of the pods of a job, whose value is its name. Upstream's tools find the pods
-// by it.
+// JobLabel is the label of the pods of a job, whose value is its name. Upstream's tools find the pods by it.
 const JobLabel = "persia_job"
 
 // PredictedAnnotation has the share of useful hours in the plan, on the Kubernetes Job of a training job.
@@ -22,8 +21,7 @@ type Kind struct {
 	DefaultImage string
 	// Port is the port on which the role listens, or 0.
 	Port int
-	// Server is true if the role accepts connections of other roles, and is ready when it
-	// does.
+	// Server is true if the role accepts connections of other roles, and is ready when it does.
 	Server bool
 	// SharedMemory is true if processes of a replica exchange data through memory, as NCCL
 	// and the workers of PyTorch's DataLoader do.
@@ -83,8 +81,7 @@ func (j *Job) Roles() []NamedRole {
 	return roles
 }
 
-// Priority is a PriorityClass: if there is not enough room, pods of a higher priority evict
-// pods of a lower one.
+// Priority is a PriorityClass: if there is not enough room, pods of a higher priority evict pods of a lower one.
 //
 // Roles with larger replicas have higher priorities. So large pods get their nodes in any
 // order of creation, and small pods fill the rest.

@@ -124,8 +124,7 @@ func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 // Installer names the installer of the NVIDIA driver on the nodes.
 type Installer string
 
-// The installers. GKE's own and a DaemonSet exclude each other, so a stack has exactly one
-// for all of its GPU pools.
+// The installers. GKE's own and a DaemonSet exclude each other, so a stack has exactly one for all of its GPU pools.
 const (
 	// InstallerManaged lets GKE install the driver.
 	InstallerManaged Installer = "managed"
@@ -144,9 +143,8 @@ type NVIDIADriver struct {
 }
 
 // ubuntuDrivers are the versions that the installer for Ubuntu supports
-// (GoogleCloudPlatform/container-engine-accelerators,
-// nvidia-driver-installer/ubuntu, daemonset-preloaded-R*.yaml), without 525.105.17, which GKE 1.31
-// and later cannot load.
+// (GoogleCloudPlatform/container-engine-accelerators, nvidia-driver-installer/ubuntu, daemonset-preloaded-R*.yaml),
+// without 525.105.17, which GKE 1.31 and later cannot load.
 var ubuntuDrivers = []string{"535.161.07", "550.90.12", "570.124.06", "580.65.06"}
 
 // resolve fills in the version of the driver.

@@ -91,10 +91,9 @@ type NATSCluster struct {
 	own NATSOverrides
 }
 
-// NATSClusters returns the NATS cluster of each job, in their order, or one cluster if there are
-// no jobs. PERSIA's subjects do not contain the name of the job, so two jobs that shared a
-// NATS would train on each other's data. The cluster of the first job has the name in the
-// settings, which PERSIA has published.
+// NATSClusters returns the NATS cluster of each job, in their order, or one cluster if there are no jobs. PERSIA's
+// subjects do not contain the name of the job, so two jobs that shared a NATS would train on each other's data. The
+// cluster of the first job has the name in the settings, which PERSIA has published.
 func (s *Stack) NATSClusters() []NATSCluster {
 	if len(s.Jobs) == 0 {
 		return []NATSCluster{{NATS: s.NATS}}
@@ -146,8 +145,7 @@ func natsAnswers(name, text string) bool {
 	return slices.Contains([]string{name, short, short + ".svc", short + ".svc.cluster.local"}, u.Hostname())
 }
 
-// natsVariables contain the address of NATS for PERSIA: the current name, and the name in older
-// releases.
+// natsVariables contain the address of NATS for PERSIA: the current name, and the name in older releases.
 var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
 
 // dropNATSVariables removes the address of the job's own NATS from the variables of jobs,
@@ -222,9 +220,8 @@ const (
 	serverProcess = 64 * capacity.MiB
 )
 
-// checkPayload checks the size of messages, and that a server has memory for what it buffers for
-// one slow client, for a message from a client, and for a message from another server. It cannot
-// know how many slow clients there will be.
+// checkPayload checks the size of messages, and that a server has memory for what it buffers for one slow client, for
+// a message from a client, and for a message from another server. It cannot know how many slow clients there will be.
 func checkPayload(p *input.Problems, path *field.Path, s NATS) {
 	if s.MaxPayload < persiaPayload {
 		p.Warn(path.Child("maxPayload"), "%d bytes are less than the %d that a message of PERSIA may have, and NATS disconnects a client that sends more; omit it", s.MaxPayload, persiaPayload)

@@ -36,17 +36,14 @@ type PEDL struct {
 	TrialRunner TrialRunner `json:"trialRunner,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent, or Never, for the master and the agents.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
-	// Resources are the requests and limits of the master. Each has a default: limits
-	// {cpu: 8, memory: 16Gi}, requests {cpu: 4, memory: 8Gi}, but no request exceeds a
-	// limit that you set.
+	// Resources are the requests and limits of the master. Each has a default: limits {cpu: 8, memory: 16Gi},
+	// requests {cpu: 4, memory: 8Gi}, but no request exceeds a limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// NodePool is the node pool on which the master and its database run. Default: the
-	// system pool.
+	// NodePool is the node pool on which the master and its database run. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
 	// NodeSelector are additional labels that the master's node must have. Default none.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" form:"labels"`
-	// Tolerations are taints that the master tolerates, in addition to its pool's. Default
-	// none.
+	// Tolerations are taints that the master tolerates, in addition to its pool's. Default none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	Registry    PEDLRegistry        `json:"registry"`
 	Service     PEDLService         `json:"service,omitempty"`
@@ -59,29 +56,25 @@ type PEDL struct {
 // PEDLAgent is the agent that runs on each node with the label
 // determined.ai/pedl-agent=present. It starts containers through the node's Docker.
 type PEDLAgent struct {
-	// NodePools are the node pools that host agents. All of their nodes get the label and
-	// the taint determined.ai/pedl-agent=present. Default none: then label nodes with
-	// `kubectl label nodes`.
+	// NodePools are the node pools that host agents. All of their nodes get the label and the taint
+	// determined.ai/pedl-agent=present. Default none: then label nodes with `kubectl label nodes`.
 	NodePools []string `json:"nodePools,omitempty" unique:"true"`
 	// EnableCPUScheduling allows agents to run trials on CPUs.
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
 	// Env are environment variables of the agents, which take precedence over those that
 	// the program sets. Default none.
 	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
-	// Resources are the requests and limits of an agent, without its trials. Each has a
-	// default: limits {cpu: 1, memory: 2Gi}, requests {cpu: 100m, memory: 256Mi}, but no
-	// request exceeds a limit that you set.
+	// Resources are the requests and limits of an agent, without its trials. Each has a default: limits {cpu: 1,
+	// memory: 2Gi}, requests {cpu: 100m, memory: 256Mi}, but no request exceeds a limit that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Tolerations are taints that the agents tolerate, in addition to
-	// determined.ai/pedl-agent=present and the taints of `nodePools`. Default
-	// nvidia.com/gpu=present:NoSchedule; write [] for none.
+	// Tolerations are taints that the agents tolerate, in addition to determined.ai/pedl-agent=present and the taints
+	// of `nodePools`. Default nvidia.com/gpu=present:NoSchedule; write [] for none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
 // TrialRunner is the container of a trial, which an agent starts.
 type TrialRunner struct {
-	// Network is the Docker network mode: default, bridge, host, or the name of a
-	// network.
+	// Network is the Docker network mode: default, bridge, host, or the name of a network.
 	Network string `json:"network,omitempty" default:"default"`
 	// UID is the user that trials run as. Default: the user of the image.
 	UID *int `json:"uid,omitempty" min:"0" max:"2147483647"`
@@ -113,8 +106,7 @@ type PEDLService struct {
 	// NodePort is the port on each node, from 30000 to 32767, for the types `NodePort`
 	// and `LoadBalancer`. Default: Kubernetes chooses one.
 	NodePort int `json:"nodePort,omitempty" min:"30000" max:"32767"`
-	// ClusterIP is the address of the Service in the cluster. Default: Kubernetes chooses
-	// one.
+	// ClusterIP is the address of the Service in the cluster. Default: Kubernetes chooses one.
 	ClusterIP string `json:"clusterIP,omitempty" form:"address"`
 	// LoadBalancerIP is the address of the load balancer, for the type `LoadBalancer`.
 	// Default: Google Cloud chooses one.
@@ -134,8 +126,7 @@ type PEDLIngress struct {
 	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
 	// Hosts are the host names that lead to the master. Default: all.
 	Hosts []string `json:"hosts,omitempty" unique:"true"`
-	// TLS are the certificates of the hosts, in Secrets in the namespace pedl. Default
-	// none.
+	// TLS are the certificates of the hosts, in Secrets in the namespace pedl. Default none.
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
 }
 

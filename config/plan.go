@@ -46,8 +46,7 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 	return plan
 }
 
-// upgrade describes an upgrade of a pool. Others upgrade the pools of
-// an existing cluster.
+// upgrade describes an upgrade of a pool. Others upgrade the pools of an existing cluster.
 func (s *Stack) upgrade(p Pool) capacity.Upgrade {
 	if s.Cluster.Existing != nil {
 		return capacity.Upgrade{}
@@ -169,9 +168,8 @@ func (s *Stack) nodeRoom(p Pool) capacity.Resources {
 	return room
 }
 
-// mostPodsOn returns the pods that a pool must hold at the same time. Queued jobs run one after
-// another if there is no room for more, so these are the pods of the largest of them, and all
-// pods that wait in no queue.
+// mostPodsOn returns the pods that a pool must hold at the same time. Queued jobs run one after another if there is
+// no room for more, so these are the pods of the largest of them, and all pods that wait in no queue.
 func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 	most, needed := s.podsOn(p.Name, nil), 0
 	for _, job := range s.queued() {
@@ -187,8 +185,7 @@ func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 	return most
 }
 
-// podsOn returns the pods that are assigned to a pool, with the replicas of one queued job at
-// most.
+// podsOn returns the pods that are assigned to a pool, with the replicas of one queued job at most.
 func (s *Stack) podsOn(pool string, queued *Job) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, kind := range Kinds() {

@@ -12,13 +12,11 @@ import (
 	"persia/gcp"
 )
 
-// Pool is a group of identical nodes. On an existing cluster, it describes an existing
-// pool by `name`, `machineType`, `nodes` or `autoscaling`, `spareNodes`, `spot`, `gpu`, `maxPodsPerNode` and
-// `taints`.
+// Pool is a group of identical nodes. On an existing cluster, it describes an existing pool by `name`, `machineType`,
+// `nodes` or `autoscaling`, `spareNodes`, `spot`, `gpu`, `maxPodsPerNode` and `taints`.
 //
-// The tag change of a field says what Google Cloud does when the field changes: update keeps
-// the pool, although GKE may recreate its nodes one by one, and replace deletes the pool with
-// all of its nodes and creates another.
+// The tag change of a field says what Google Cloud does when the field changes: update keeps the pool, although GKE
+// may recreate its nodes one by one, and replace deletes the pool with all of its nodes and creates another.
 type Pool struct {
 	// Name is the pool's name, by which you assign roles and NATS servers. The name system is reserved.
 	Name string `json:"name" form:"name" change:"replace"`
@@ -85,9 +83,8 @@ type GPU struct {
 
 // Disk is the boot disk of a node.
 type Disk struct {
-	// Type is pd-standard, pd-balanced, pd-ssd or hyperdisk-balanced. Default pd-balanced,
-	// or hyperdisk-balanced where machines require it. Required for a machine series that the
-	// program does not know.
+	// Type is pd-standard, pd-balanced, pd-ssd or hyperdisk-balanced. Default pd-balanced, or hyperdisk-balanced
+	// where machines require it. Required for a machine series that the program does not know.
 	Type string `json:"type,omitempty" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 	// SizeGB is the size in GB.
 	SizeGB int `json:"sizeGb,omitempty" default:"100"`
@@ -117,17 +114,14 @@ type Taint struct {
 // stack file cannot have this name.
 const SystemPoolName = "system"
 
-// PoolLabel is a label of every node with the name of its pool. It lets the user remove the
-// last label of a pool: the provider omits an empty list of labels, and GKE refuses an update
-// that names no field.
+// PoolLabel is a label of every node with the name of its pool. It lets the user remove the last label of a pool: the
+// provider omits an empty list of labels, and GKE refuses an update that names no field.
 const PoolLabel = "persia.com/node-pool"
 
-// zonesByDefault is the number of zones that GKE chooses if there are none (GKE, "Regional
-// clusters").
+// zonesByDefault is the number of zones that GKE chooses if there are none (GKE, "Regional clusters").
 const zonesByDefault = 3
 
-// resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA
-// driver.
+// resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA driver.
 func (p *Pool) resolve(stack *Stack) {
 	m, _ := stack.MachineTypes.lookup(p.MachineType)
 	p.resolveGPU(m)
@@ -199,8 +193,7 @@ func (p Pool) MostNodes() int {
 // ZoneCount returns the number of zones of a pool.
 func (p Pool) ZoneCount() int { return cmp.Or(len(p.Zones), zonesByDefault) }
 
-// WholeZones rounds a number of nodes up to a multiple of the zones, if the pool has a fixed
-// number of nodes.
+// WholeZones rounds a number of nodes up to a multiple of the zones, if the pool has a fixed number of nodes.
 func (p Pool) WholeZones(nodes int) int {
 	if p.Nodes == nil {
 		return nodes
@@ -221,12 +214,10 @@ func (p Pool) Machine(machines Machines) (gcp.Machine, bool) {
 const (
 	// mostUpgradedAtOnce is the node limit of GKE (GKE API, UpgradeSettings).
 	mostUpgradedAtOnce = 20
-	// upgradeRounds is the number of rounds in which all nodes are upgraded by default.
-	// Upgrading 100 nodes one by one takes a working day, with a restart of the job each
-	// time.
+	// upgradeRounds is the number of rounds in which all nodes are upgraded by default. Upgrading 100 nodes one by
+	// one takes a working day, with a restart of the job each time.
 	upgradeRounds = 20
-	// UpgradeRoundTime is how long we expect GKE to drain and recreate the nodes of a round. GKE
-	// documents no time.
+	// UpgradeRoundTime is how long we expect GKE to drain and recreate the nodes of a round. GKE documents no time.
 	UpgradeRoundTime = 10 * time.Minute
 )
 

@@ -76,8 +76,7 @@ func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m 
 	}
 }
 
-// checkSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a
-// number of nodes per zone.
+// checkSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a number of nodes per zone.
 func checkSpread(p *input.Problems, path *field.Path, nodes, zones int) {
 	if more := (nodes + zones - 1) / zones * zones; more != nodes {
 		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, more)
@@ -156,10 +155,9 @@ type poolRule struct {
 	say    string
 }
 
-// poolRules returns the rules about names, and about spot, queued provisioning, compact placement,
-// reservations and Fast Socket, most of which exclude each other (GKE, "Run a large-scale workload
-// with flex-start with queued provisioning", "Define compact placement for GKE nodes", "Improve
-// workload efficiency using NCCL Fast Socket").
+// poolRules returns the rules about names, and about spot, queued provisioning, compact placement, reservations and
+// Fast Socket, most of which exclude each other (GKE, "Run a large-scale workload with flex-start with queued
+// provisioning", "Define compact placement for GKE nodes", "Improve workload efficiency using NCCL Fast Socket").
 func (s *Stack) poolRules(pool Pool) []poolRule {
 	queued, compact, reserved := pool.QueuedProvisioning, pool.CompactPlacement, pool.Reservation != ""
 	scaling := Autoscaling{}

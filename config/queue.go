@@ -269,8 +269,7 @@ func (s *Stack) checkQueue(p *input.Problems, job *Job) {
 	}
 }
 
-// checkQuotas checks that the quotas of all teams hold each job. The stack must have no other
-// problem.
+// checkQuotas checks that the quotas of all teams hold each job. The stack must have no other problem.
 func (s *Stack) checkQuotas(p *input.Problems) {
 	quotas := map[string]capacity.Resources{}
 	for _, team := range s.Queue.Teams {

@@ -104,10 +104,9 @@ func keyFields() []reflect.StructField {
 
 func keyOf(f reflect.StructField) string { return Namespace + ":" + f.Tag.Get("key") }
 
-// Load reads a stack, completes it with defaults, and checks it. Get returns the value of a
-// key as Pulumi does: a string as it is, and anything else as JSON. Files is the directory
-// of the project, with the manifests that jobs name. The error lists all problems of the
-// stack, one per line.
+// Load reads a stack, completes it with defaults, and checks it. Get returns the value of a key as Pulumi does: a
+// string as it is, and anything else as JSON. Files is the directory of the project, with the manifests that jobs
+// name. The error lists all problems of the stack, one per line.
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 	p := &input.Problems{Absent: absent()}
 	s := decoded(p, get, files)
@@ -159,8 +158,7 @@ func given(get func(key string) (string, bool), key string) (string, bool) {
 	return text, ok && text != "" && text != "null"
 }
 
-// resolve fills in the defaults that one topic takes from another. Each topic has its own
-// defaults by then.
+// resolve fills in the defaults that one topic takes from another. Each topic has its own defaults by then.
 func (s *Stack) resolve() {
 	if s.Cluster.Existing == nil && s.Cluster.SystemPool.Nodes == 0 {
 		s.Cluster.SystemPool.Nodes = max(2, Pool{Zones: s.Cluster.Zones}.ZoneCount())
@@ -240,8 +238,7 @@ func (s *Stack) warn(p *input.Problems) {
 type Source interface {
 	Project() string
 	Stack() string
-	// GetConfig returns the decrypted value of a key: a string as it is, and anything else
-	// as JSON.
+	// GetConfig returns the decrypted value of a key: a string as it is, and anything else as JSON.
 	GetConfig(key string) (string, bool)
 	// IsConfigSecret reports whether anything in the value of a key is a secret.
 	IsConfigSecret(key string) bool

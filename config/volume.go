@@ -26,9 +26,8 @@ type Volume struct {
 	// Size is the capacity of the volume and the request of the claim, a quantity like
 	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
 	Size string `json:"size" form:"bytes"`
-	// AccessModes are the ways in which nodes can mount the volume. Default:
-	// ReadWriteOnce for block devices and for directories of one node, and ReadWriteMany
-	// for storage that many nodes share.
+	// AccessModes are the ways in which nodes can mount the volume. Default: ReadWriteOnce for block devices and for
+	// directories of one node, and ReadWriteMany for storage that many nodes share.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
 	// destroy`. With Delete, the CSI driver deletes all checkpoints.
@@ -106,8 +105,7 @@ func (v *Volume) DeletesData() bool {
 	return v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete || v.Creates() && v.Creation().DeleteWithStack != ""
 }
 
-// MountedBySidecar reports whether GKE adds a container to each pod that mounts the
-// volume.
+// MountedBySidecar reports whether GKE adds a container to each pod that mounts the volume.
 func (v *Volume) MountedBySidecar() bool { return v.GCSFuse != nil }
 
 // OnOneNode reports whether the volume is a directory of one node.
@@ -180,8 +178,7 @@ func checkMountOption(p *input.Problems, path *field.Path, option string, bucket
 // fileCacheOption begins the option that turns the file cache of a bucket on.
 const fileCacheOption = "file-cache:max-size-mb:"
 
-// checkSource checks that a volume has exactly one source, which must be valid. The path is of the
-// volume.
+// checkSource checks that a volume has exactly one source, which must be valid. The path is of the volume.
 func (v *Volume) checkSource(p *input.Problems, path *field.Path, stack *Stack) {
 	switch written := v.Written(); len(written) {
 	case 0:

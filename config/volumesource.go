@@ -113,8 +113,7 @@ type Creation struct {
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// Creation describes what the stack creates for a volume, or returns nil if the storage
-// exists already.
+// Creation describes what the stack creates for a volume, or returns nil if the storage exists already.
 func (s *Sources) Creation() *Creation {
 	switch {
 	case s.GCSFuse != nil && s.GCSFuse.Create != nil:

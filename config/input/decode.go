@@ -254,8 +254,7 @@ type structField struct {
 // known caches fieldsOf.
 var known sync.Map
 
-// fieldsOf returns the fields of a struct, including fields of embedded structs, by their
-// names in JSON.
+// fieldsOf returns the fields of a struct, including fields of embedded structs, by their names in JSON.
 func fieldsOf(t reflect.Type) map[string]structField {
 	if cached, ok := known.Load(t); ok {
 		return cached.(map[string]structField)

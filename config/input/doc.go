@@ -1,6 +1,5 @@
-// Package input reads the text of stack files and of the manifests that their jobs name, decodes it
-// into Go values, and collects problems. Each problem names its path as the user wrote it, the value,
-// and the remedy.
+// Package input reads the text of stack files and of the manifests that their jobs name, decodes it into Go values,
+// and collects problems. Each problem names its path as the user wrote it, the value, and the remedy.
 //
 // Decoding is strict, unlike in encoding/json, and reports all problems with their paths. The tags
 // of fields control it:

@@ -135,8 +135,7 @@ func (r *manifestReader) natsLayers() Layers {
 	return settings
 }
 
-// scriptRoles are the roles by the argument with which the script launch.sh of PERSIA's StatefulSets
-// starts them.
+// scriptRoles are the roles by the argument with which the script launch.sh of PERSIA's StatefulSets starts them.
 var scriptRoles = map[string]string{
 	"trainer": "nnWorker", "datacompose": "dataloader", "middleware": "embeddingWorker", "embserver": "embeddingParameterServer",
 }

@@ -55,8 +55,7 @@ func (p *Problems) Undecodable(path *field.Path, value any, format string, args 
 	p.undecodable(field.TypeInvalid(path, value, fmt.Sprintf(format, args...)))
 }
 
-// Unreadable is [Problems.Undecodable] for what must not be written at all. It does not show
-// the value.
+// Unreadable is [Problems.Undecodable] for what must not be written at all. It does not show the value.
 func (p *Problems) Unreadable(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Forbidden(path, fmt.Sprintf(format, args...)))
 }
@@ -72,14 +71,12 @@ func (p *Problems) unreadable(path *field.Path, value any, why string) {
 	}
 }
 
-// Missing is [Problems.Required] for an object or a list. It suppresses later problems below
-// the path.
+// Missing is [Problems.Required] for an object or a list. It suppresses later problems below the path.
 func (p *Problems) Missing(path *field.Path, format string, args ...any) {
 	p.undecodable(field.Required(path, fmt.Sprintf(format, args...)))
 }
 
-// Warn adds a warning about something valid that the user may not have meant. It adds each text
-// once.
+// Warn adds a warning about something valid that the user may not have meant. It adds each text once.
 func (p *Problems) Warn(path *field.Path, format string, args ...any) {
 	p.warn(&p.warnings, path, format, args)
 }
@@ -207,8 +204,7 @@ func (p *Problems) Count() int { return len(p.found) }
 // None reports whether there are no problems so far.
 func (p *Problems) None() bool { return len(p.found) == 0 }
 
-// Err returns all problems as one error, one per line and sorted by path, or nil if there are
-// none.
+// Err returns all problems as one error, one per line and sorted by path, or nil if there are none.
 func (p *Problems) Err() error {
 	if p.None() {
 		return nil

@@ -11,8 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Secret is a string that must not be printed. string(secret) reveals it, to hand it to Pulumi
-// as a secret.
+// Secret is a string that must not be printed. string(secret) reveals it, to hand it to Pulumi as a secret.
 type Secret string
 
 // String hides the secret from messages.

@@ -96,8 +96,7 @@ func (f StackFile) Setting(name string) string {
 // Values are the values of a stack by key. An encrypted string is {secure: CIPHERTEXT}.
 type Values map[string]any
 
-// Get returns the value of a key as Pulumi does: a string as it is, and anything else as
-// JSON.
+// Get returns the value of a key as Pulumi does: a string as it is, and anything else as JSON.
 func (v Values) Get(key string) (string, bool) {
 	value, written := v[key]
 	if text, isText := value.(string); isText || !written {

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// OneOf reports a value that is not allowed, and returns whether it is. Fields with the tag
-// enum need no such call.
+// OneOf reports a value that is not allowed, and returns whether it is. Fields with the tag enum need no such call.
 func OneOf[T ~string](p *Problems, path *field.Path, value T, allowed ...T) bool {
 	if slices.Contains(allowed, value) {
 		return true
