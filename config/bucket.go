@@ -74,19 +74,19 @@ type DeleteNoncurrent struct {
 
 func (g *GCSFuse) String() string { return "gs://" + g.Bucket }
 
-func (g *GCSFuse) resolve(stack *Stack) {
+func (g *GCSFuse) resolve(site *Site) {
 	if g.Create == nil {
 		return
 	}
 	// Cloud Storage returns locations in upper case.
-	g.Create.Location = strings.ToUpper(cmp.Or(g.Create.Location, stack.Cluster.Region))
+	g.Create.Location = strings.ToUpper(cmp.Or(g.Create.Location, site.Cluster.Region))
 }
 
-func (g *GCSFuse) check(p *input.Problems, path *field.Path, stack *Stack) {
-	if g.Create == nil || !g.Create.check(p, path.Child("create"), stack, g.Bucket) {
+func (g *GCSFuse) check(p *input.Problems, path *field.Path, site *Site) {
+	if g.Create == nil || !g.Create.check(p, path.Child("create"), site, g.Bucket) {
 		return
 	}
-	if region := stack.Cluster.Region; !gcp.LocationHolds(g.Create.Location, region) {
+	if region := site.Cluster.Region; !gcp.LocationHolds(g.Create.Location, region) {
 		p.Warn(path.Child("create", "location"), "%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed; "+
 			"remove it before you create the bucket", g.Create.Location, region)
 	}

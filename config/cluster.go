@@ -1,15 +1,35 @@
 package config
 
 import (
-	"path"
-	"slices"
-
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
 	"persia/config/input"
-	"persia/gcp"
 )
+
+// Site is where a stack is.
+type Site struct {
+	// Project is the ID of the Google Cloud project in which the stack creates everything. It is empty on an existing
+	// cluster.
+	Project string `key:"project"`
+
+	Cluster Cluster `key:"cluster" missing:"write an object with name, region and zones"`
+}
+
+// existing reports whether the cluster exists already, and the stack creates nothing in Google Cloud.
+func (s *Site) existing() bool { return s.Cluster.Existing != nil }
+
+// SystemPoolName returns the name of the pool for everything except training: the cluster's
+// own, or on an existing cluster the one that the stack file names.
+func (s *Site) SystemPoolName() string {
+	if s.Cluster.Existing != nil {
+		return s.Cluster.Existing.SystemPool
+	}
+	return SystemPoolName
+}
+
+// SystemPoolName is the name of the system pool of a cluster that the stack creates. Pools of the
+// stack file cannot have this name.
+const SystemPoolName = "system"
 
 // Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`, uses an existing cluster.
 type Cluster struct {
@@ -108,52 +128,6 @@ type Monitoring struct {
 	ManagedPrometheus bool `json:"managedPrometheus,omitempty" default:"true"`
 }
 
-// addresses counts the addresses that all pools need when each is at its maximum.
-func (s *Stack) addresses() addressNeeds {
-	var needs addressNeeds
-	for _, p := range s.Pools() {
-		needs.Nodes += p.MostNodes()
-		needs.PodAddresses += p.MostNodes() * capacity.PodAddresses(p.MaxPodsPerNode)
-	}
-	return needs
-}
-
-func (s *Stack) checkExistingCluster(p *input.Problems) {
-	at, c := field.NewPath(clusterKey), s.Cluster
-	input.OnlyFields(p, at, c, "of an existing cluster", "name", "existing", "replace")
-	existing := at.Child("existing")
-	if c.Existing.Kubeconfig == "" && c.Existing.Context == "" {
-		p.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, or kubeconfig with the path of one")
-	}
-	if k := c.Existing.Kubeconfig; k != "" && !path.IsAbs(k) {
-		p.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
-	}
-	s.checkPool(p, existing.Child("systemPool"), c.Existing.SystemPool, s.poolNames(), false)
-	for i, pool := range s.NodePools {
-		input.OnlyFields(p, field.NewPath(nodePoolsKey).Index(i), pool, "of an existing pool",
-			"name", "machineType", "nodes", "autoscaling", "spareNodes", "spot", "gpu", "maxPodsPerNode", "taints")
-	}
-}
-
-// checkSystemPool checks the system pool of a cluster that the stack creates.
-func (s *Stack) checkSystemPool(p *input.Problems) {
-	path, pool := field.NewPath(clusterKey, "systemPool"), s.Cluster.SystemPool
-	machineType := path.Child("machineType")
-	switch m, ok := s.MachineTypes.check(p, machineType, pool.MachineType); {
-	case ok && (m.GPUs > 0 || m.Arm()):
-		p.Invalid(machineType, m.Type, "has GPUs or Arm processors, and nothing in the system pool can use them; write a type without, like e2-standard-4")
-	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
-		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
-	}
-	switch {
-	case pool.Nodes < 1: // reported by its tag
-	case pool.Nodes < 2 && s.Cluster.DeletionProtection:
-		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1")
-	default:
-		checkSpread(p, path.Child("nodes"), pool.Nodes, s.systemPool().ZoneCount())
-	}
-}
-
 // check checks a resolved cluster that the stack creates.
 func (c *Cluster) check(p *input.Problems, path *field.Path, needs addressNeeds) {
 	input.Form(p, path.Child("region"), "region", c.Region)
@@ -165,4 +139,26 @@ func (c *Cluster) check(p *input.Problems, path *field.Path, needs addressNeeds)
 	}
 	c.checkAuthorizedNetworks(p, path)
 	c.Network.check(p, path.Child("network"), needs)
+}
+
+func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path) {
+	networks, path := c.AuthorizedNetworks, cluster.Child("authorizedNetworks")
+	private := len(networks) > 0
+	for i, n := range networks {
+		at := path.Index(i).Child("cidr")
+		prefix, ok := checkCIDR(p, at, n.CIDR)
+		private = private && ok && reserved(prefix)
+		if ok && prefix.Bits() < 8 {
+			p.Invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators connect from, /8 or smaller")
+		}
+	}
+	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
+	switch {
+	case c.PrivateEndpoint:
+		p.WarnFirst(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
+	case private:
+		p.WarnFirst(path, "has only ranges that nobody has on the internet, and %s; add the public address that you connect from", first)
+	case len(networks) == 0:
+		p.WarnFirst(path, "is empty, so that only machines in the network %s can connect to the control plane, and %s; add the public address that you connect from", c.Name, first)
+	}
 }

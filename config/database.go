@@ -8,10 +8,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
 )
+
+// PEDLVolume is the name of the database's volume, and of its claim.
+const PEDLVolume = "pedl-postgresql"
 
 // PostgreSQL is the database of the master: one that the stack runs, or an existing one.
 type PostgreSQL struct {
@@ -133,69 +135,6 @@ type ExternalDatabase struct {
 	Database string `json:"database,omitempty" default:"pedl"`
 	// Password is the password of the user, set with `pulumi config set --secret`.
 	Password input.Secret `json:"password"`
-}
-
-// databaseName names the database in messages.
-const databaseName = "the database of PEDL"
-
-// check checks the database, which runs on the node pool of the master.
-func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, stack *Stack) {
-	if d.External != nil {
-		input.OnlyFields(p, path, *d, "of an external database", "external")
-		return
-	}
-	checkImage(p, path.Child("image"), d.Image.Reference(), ImagePostgreSQL.Reference())
-	checkResources(p, path.Child("resources"), databaseName, d.Resources)
-	if d.Password == "" {
-		input.Password(p, path.Child("postgresqlPassword"), d.Password)
-	}
-	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
-}
-
-// check checks that the data has exactly one source, and that the database can use a volume of the stack.
-func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {
-	database, sources := d.volume(), d.Written()
-	if d.StorageClass != "" {
-		sources = append([]string{"storageClass"}, sources...)
-	}
-	if d.ExistingClaim != "" {
-		sources = append([]string{"existingClaim"}, sources...)
-	}
-	database.checkAccessMode(p, at.Child("accessMode"), d.AccessMode)
-	switch {
-	case !d.Enabled && len(sources) > 0:
-		p.Forbidden(at.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
-	case !d.Enabled || d.ExistingClaim != "" && len(sources) == 1:
-	case len(sources) == 0:
-		p.Required(at.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
-	case len(sources) > 1:
-		p.Forbidden(at.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
-	default:
-		input.Form(p, at.Child("size"), "bytes", d.Size)
-		if d.StorageClass == "" {
-			database.checkSource(p, at, stack)
-			checkDatabaseVolume(p, at, &database, nodePool, stack)
-		}
-	}
-}
-
-// checkDatabaseVolume checks that the pod of PostgreSQL, on a node of its pool, can use a volume.
-func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, nodePool string, stack *Stack) {
-	if database.MountedBySidecar() {
-		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "cannot hold a database, because a bucket has no locks; use persistentDisk")
-	}
-	for i, other := range stack.Storage {
-		at := field.NewPath(storageKey).Index(i)
-		if other.Name == database.Name {
-			p.Invalid(at.Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
-		}
-		if identity := database.Identity(); identity != "" && identity == other.Identity() {
-			p.Duplicate(path, identity, "is already the storage of %s; give the database its own storage", at)
-		}
-	}
-	if pool, ok := stack.Pool(nodePool); ok {
-		database.checkUsers(p, path, volumeUsers{Pools: []Pool{pool}, OnePod: true})
-	}
 }
 
 // volume returns the volume of the database in the form of persia:storage.

@@ -57,36 +57,36 @@ func (d *PersistentDisk) Region() string {
 
 func (d *PersistentDisk) String() string { return d.Handle() }
 
-func (d *PersistentDisk) resolve(stack *Stack) {
-	d.Project = cmp.Or(d.Project, stack.Project)
-	if d.Create != nil && len(d.Zones) == 0 && len(stack.Cluster.Zones) > 0 {
-		d.Zones = stack.Cluster.Zones[:1:1]
+func (d *PersistentDisk) resolve(site *Site) {
+	d.Project = cmp.Or(d.Project, site.Project)
+	if d.Create != nil && len(d.Zones) == 0 && len(site.Cluster.Zones) > 0 {
+		d.Zones = site.Cluster.Zones[:1:1]
 	}
 }
 
-func (d *PersistentDisk) check(p *input.Problems, path *field.Path, stack *Stack) {
-	if d.Project == "" && stack.existing() {
+func (d *PersistentDisk) check(p *input.Problems, path *field.Path, site *Site) {
+	if d.Project == "" && site.existing() {
 		p.Required(path.Child("project"), "write the Google Cloud project of the disk, because a stack on an existing cluster has none")
 	}
-	d.checkZones(p, path.Child("zones"), stack)
+	d.checkZones(p, path.Child("zones"), site)
 	if create := path.Child("create"); d.Create != nil &&
-		d.Create.check(p, create, stack, d.Disk) && d.Project != stack.Project {
-		p.Invalid(create, d.Project, "the stack creates disks in its own project, %s; remove project", stack.Project)
+		d.Create.check(p, create, site, d.Disk) && d.Project != site.Project {
+		p.Invalid(create, d.Project, "the stack creates disks in its own project, %s; remove project", site.Project)
 	}
 }
 
-func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, stack *Stack) {
+func (d *PersistentDisk) checkZones(p *input.Problems, path *field.Path, site *Site) {
 	switch {
 	case len(d.Zones) == 0:
 		p.Required(path, "write the zone of the disk, as `gcloud compute disks list` shows it")
 	case len(d.Zones) > 2:
 		p.Invalid(path, d.Zones, "must be one zone, or the two of a regional disk")
-	case stack.existing() && !input.IsRegion(d.Region()):
+	case site.existing() && !input.IsRegion(d.Region()):
 		p.Invalid(path.Index(0), d.Zones[0], "must be a zone, like us-central1-a")
-	case stack.existing():
+	case site.existing():
 		input.Zones(p, path, d.Region(), d.Zones)
 	default:
-		input.Zones(p, path, stack.Cluster.Region, d.Zones)
+		input.Zones(p, path, site.Cluster.Region, d.Zones)
 	}
 }
 
@@ -144,7 +144,7 @@ func (f *Filestore) String() string {
 	return fmt.Sprintf("Filestore instance %s in %s", f.Instance, f.Location)
 }
 
-func (f *Filestore) resolve(stack *Stack) {
+func (f *Filestore) resolve(site *Site) {
 	if f.Create == nil {
 		return
 	}
@@ -152,15 +152,15 @@ func (f *Filestore) resolve(stack *Stack) {
 	switch {
 	case f.Location != "":
 	case f.Create.Tier == "REGIONAL" || f.Create.Tier == "ENTERPRISE":
-		f.Location = stack.Cluster.Region
-	case len(stack.Cluster.Zones) > 0:
-		f.Location = stack.Cluster.Zones[0]
+		f.Location = site.Cluster.Region
+	case len(site.Cluster.Zones) > 0:
+		f.Location = site.Cluster.Zones[0]
 	}
 }
 
-func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
+func (f *Filestore) check(p *input.Problems, path *field.Path, site *Site) {
 	if f.Create != nil {
-		if f.Create.check(p, path.Child("create"), stack, f.Instance) && f.IP != "" {
+		if f.Create.check(p, path.Child("create"), site, f.Instance) && f.IP != "" {
 			p.Forbidden(path.Child("ip"), "Filestore chooses the address of an instance that the stack creates; remove it")
 		}
 		return
@@ -169,7 +169,7 @@ func (f *Filestore) check(p *input.Problems, path *field.Path, stack *Stack) {
 	if f.Share == "" {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")
 	}
-	if f.IP == "" && stack.existing() {
+	if f.IP == "" && site.existing() {
 		p.Required(path.Child("ip"), "write the address of the instance, because the program does not contact Google Cloud for an existing cluster")
 	}
 }

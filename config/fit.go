@@ -16,6 +16,38 @@ import (
 	"persia/gcp"
 )
 
+// rolePools returns the names of the node pools that a role may name: the stack file's, or
+// the system pool if the file has none.
+func (s *Stack) rolePools() []string {
+	if len(s.NodePools) == 0 {
+		return []string{s.SystemPoolName()}
+	}
+	return s.poolNames()
+}
+
+// checkPool checks the name of a pool that pods are assigned to, and returns the pool. Only pods
+// that ask for nodes, with asks, may run on a pool with queued provisioning.
+func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allowed []string, asks bool) (Pool, bool) {
+	pool, ok := s.Pool(name)
+	ok = ok && slices.Contains(allowed, name)
+	switch machine := (gcp.Machine{Type: pool.MachineType}); {
+	case ok && machine.Arm() && !s.existing():
+		p.Invalid(path, name, "has Arm machines, %s, and GKE keeps pods off them; choose another machine type", machine.Type)
+	case ok && pool.QueuedProvisioning && !asks:
+		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
+	case ok:
+		return pool, true
+	case !p.Decoded(field.NewPath(nodePoolsKey)):
+	case len(allowed) == 0:
+		p.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)
+	case name == "":
+		p.Required(path, "write one of the stack's node pools: %s", input.Or(allowed))
+	default:
+		p.Invalid(path, name, "must be one of the stack's node pools: %s", input.Or(allowed))
+	}
+	return Pool{}, false
+}
+
 // checkAssignment checks the resources of a container, and the pool that it is assigned to, each at its path. Asks
 // is whether its pods ask for nodes.
 func (s *Stack) checkAssignment(p *input.Problems, at, poolAt *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) {

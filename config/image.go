@@ -119,12 +119,12 @@ type CacheCredentials struct {
 	PasswordSecret string `json:"passwordSecret"`
 }
 
-// Resolve names the repositories that the stack creates.
-func (s *Images) Resolve(stack *Stack) {
+// resolve names the repositories that the stack creates.
+func (s *Images) resolve(site *Site) {
 	for i := range s.Caches {
-		if c := &s.Caches[i]; c.Repository == "" && !stack.existing() {
+		if c := &s.Caches[i]; c.Repository == "" && !site.existing() {
 			c.created = true
-			c.Repository = fmt.Sprintf("%s-docker.pkg.dev/%s/%s-docker-hub", stack.Cluster.Region, stack.Project, stack.Cluster.Name)
+			c.Repository = fmt.Sprintf("%s-docker.pkg.dev/%s/%s-docker-hub", site.Cluster.Region, site.Project, site.Cluster.Name)
 		}
 	}
 }
@@ -183,15 +183,15 @@ var (
 	secretForm     = regexp.MustCompile(`^projects/[^/]+/secrets/[a-zA-Z0-9_-]{1,255}/versions/[0-9]+$`)
 )
 
-// Check checks resolved settings.
-func (s Images) Check(p *input.Problems, path *field.Path, stack *Stack) {
+// check checks resolved settings.
+func (s Images) check(p *input.Problems, path *field.Path, site *Site) {
 	caches := path.Child("caches")
 	for i, c := range s.Caches {
-		c.check(p, caches.Index(i), stack)
+		c.check(p, caches.Index(i), site)
 	}
 }
 
-func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
+func (c Cache) check(p *input.Problems, path *field.Path, site *Site) {
 	// Images of Docker Hub have the host docker.io in references, whatever name of it they are written with.
 	if !registryForm.MatchString(c.Registry) || slices.Contains([]string{"index.docker.io", "registry-1.docker.io", "hub.docker.com"}, c.Registry) {
 		p.Invalid(path.Child("registry"), c.Registry, "must be the host of a registry, without scheme and path, like docker.io for all of Docker Hub")
@@ -200,7 +200,7 @@ func (c Cache) check(p *input.Problems, path *field.Path, stack *Stack) {
 	case c.Repository == "":
 		p.Required(at, "write an existing remote repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, because the stack creates nothing in Google Cloud on an existing cluster")
 	case c.created && c.Registry != DockerHub && registryForm.MatchString(c.Registry):
-		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, stack.Cluster.Region, stack.Cluster.Region)
+		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, site.Cluster.Region, site.Cluster.Region)
 	case !c.created && !repositoryForm.MatchString(c.Repository):
 		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` lists yours")
 	}

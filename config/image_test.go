@@ -12,17 +12,17 @@ import (
 
 var (
 	imagePath = field.NewPath("persia:images")
-	here      = &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Name: "persia"}}
+	here      = &Site{Project: "my-project", Cluster: Cluster{Region: "us-central1", Name: "persia"}}
 )
 
 // imageRead decodes settings and resolves them.
-func imageRead(t *testing.T, text string, stack *Stack) (Images, error) {
+func imageRead(t *testing.T, text string, site *Site) (Images, error) {
 	t.Helper()
 	var s Images
 	p := &input.Problems{}
 	input.Decode(p, imagePath, input.ParseJSON(text), &s)
-	s.Resolve(stack)
-	s.Check(p, imagePath, stack)
+	s.resolve(site)
+	s.check(p, imagePath, site)
 	return s, p.Err()
 }
 
@@ -69,11 +69,11 @@ func TestCacheNames(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	existing := &Stack{Cluster: Cluster{Existing: &ExistingCluster{}}}
+	existing := &Site{Cluster: Cluster{Existing: &ExistingCluster{}}}
 	for name, c := range map[string]struct {
-		text  string
-		stack *Stack
-		want  string
+		text string
+		site *Site
+		want string
 	}{
 		"none":                                {`{}`, here, ""},
 		"one of its own":                      {`{"caches": [{"registry": "docker.io"}]}`, here, ""},
@@ -90,7 +90,7 @@ func TestCheck(t *testing.T) {
 		"credentials without user and secret": {`{"caches": [{"registry": "docker.io", "credentials": {}}]}`, here, "credentials.username: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := imageRead(t, c.text, c.stack)
+			_, err := imageRead(t, c.text, c.site)
 			if c.want == "" {
 				assert.NoError(t, err)
 				return

@@ -159,9 +159,9 @@ type NNWorker struct {
 // At returns the path of the job in the stack file.
 func (j *Job) At() *field.Path { return j.at }
 
-// Resolve fills in defaults that depend on other fields. It leaves an empty image, which
+// resolve fills in defaults that depend on other fields. It leaves an empty image, which
 // means the default image of the role.
-func (j *Job) Resolve() {
+func (j *Job) resolve() {
 	j.NNWorker.NprocPerNode = cmp.Or(j.NNWorker.NprocPerNode, max(1, GPUs(j.NNWorker.Resources)))
 	for _, role := range j.Roles() {
 		role.NodePool = cmp.Or(role.NodePool, j.NodePool)

@@ -15,12 +15,6 @@ import (
 	"persia/config/input"
 )
 
-// jobChecker checks the jobs of a stack.
-type jobChecker struct {
-	*input.Problems
-	stack *Stack
-}
-
 func (c *jobChecker) job(path *field.Path, j *Job) {
 	c.checkName(path.Child("name"), j)
 	checkEnv(c.Problems, path.Child("env"), j.Env)
@@ -147,23 +141,6 @@ func (s *Stack) checkJobs(p *input.Problems) {
 	input.Unique(p, field.NewPath(jobsKey), "name", input.Words(s.Jobs, func(j Job) string { return j.Name }))
 	c.sameCheckpoints(s.Jobs)
 }
-
-// uses reports whether a job of the stack has an engine.
-func (s *Stack) uses(engine Engine) bool {
-	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.Engine == engine })
-}
-
-// UsesOperator reports whether PERSIA's operator runs a job of the stack.
-func (s *Stack) UsesOperator() bool { return s.uses(EngineOperator) }
-
-// InstallsJobSet reports whether the stack brings the controller of its JobSets. Kueue needs
-// the definition of JobSets, too.
-func (s *Stack) InstallsJobSet() bool {
-	return !s.Queue.Existing && (s.HasQueues() || s.uses(EngineJobSet))
-}
-
-// InstallsKueue reports whether the stack brings the controller of its queues.
-func (s *Stack) InstallsKueue() bool { return s.HasQueues() && !s.Queue.Existing }
 
 // MountsHostPaths reports whether a job has hostPath volumes.
 func (s *Stack) MountsHostPaths() bool {

@@ -15,7 +15,7 @@ func jobRead(t *testing.T, text string) Job {
 	var j Job
 	p := &input.Problems{}
 	input.Decode(p, field.NewPath("persia:jobs").Index(0), input.ParseJSON(text), &j)
-	j.Resolve()
+	j.resolve()
 	return j
 }
 

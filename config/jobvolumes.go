@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"maps"
 	"path"
 	"regexp"
@@ -11,9 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"persia/capacity"
 	"persia/config/input"
 	"persia/gcp"
 )
+
+// jobChecker checks the jobs of a stack.
+type jobChecker struct {
+	*input.Problems
+	stack *Stack
+}
 
 // takenVolumes matches the names of volumes that the program adds to pods.
 var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`)
@@ -40,21 +48,6 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 		if volume.CSI != nil && volume.CSI.Driver == gcp.DriverGCSFuse {
 			p.Invalid(at.Child("csi", "driver"), volume.CSI.Driver, "mounts a bucket only in pods with an annotation, which pods get for a volume with gcsFuse of %s; write the bucket there, and mount that volume", storageKey)
 		}
-	}
-}
-
-// checkSystemDirectory refuses directories of the node's own software.
-func checkSystemDirectory(p *input.Problems, at *field.Path, directory string) {
-	if system := gcp.SystemDirectory(directory); system != "" {
-		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
-	}
-}
-
-// checkWritable refuses directories that the nodes of a pool cannot create.
-func checkWritable(p *input.Problems, at *field.Path, directory string, pool Pool) {
-	if pool.ImageType == gcp.ImageCOS && path.IsAbs(directory) && gcp.SystemDirectory(directory) == "" && !gcp.WritableOnCOS(directory) {
-		p.Invalid(at, directory, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
-			pool.Name, input.Or(gcp.COSWritable), gcp.ImageUbuntu)
 	}
 }
 
@@ -173,4 +166,56 @@ func (s *Stack) resolveMounts() {
 			}
 		}
 	}
+}
+
+// JobsWrite reports whether a job can write to a volume.
+func (s *Stack) JobsWrite(volume string) bool { return !s.usersOf(volume).ReadOnly }
+
+// usersOf returns the node pools of the roles that mount a volume.
+func (s *Stack) usersOf(name string) volumeUsers {
+	users := volumeUsers{ReadOnly: true}
+	mounted := map[string]bool{}
+	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			for _, v := range role.stored {
+				if v.Name == name {
+					mounted[role.NodePool], users.ReadOnly = true, users.ReadOnly && v.readOnly
+				}
+			}
+		}
+	}
+	for _, pool := range s.Pools() {
+		if mounted[pool.Name] {
+			users.Pools = append(users.Pools, pool)
+		}
+	}
+	slices.SortFunc(users.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
+	return users
+}
+
+// MountsVolume reports whether a role of the job mounts a volume of the stack.
+func (j *Job) MountsVolume(name string) bool {
+	return slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {
+		return slices.ContainsFunc(r.stored, func(v storedMount) bool { return v.Name == name })
+	})
+}
+
+// GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role
+// that mounts buckets, and whether the role mounts one.
+func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
+	caches := int64(0)
+	for _, v := range kind.Of(j).stored {
+		if !v.MountedBySidecar() {
+			continue
+		}
+		asks := v.GCSFuse.Sidecar.Requests()
+		caches += v.fileCacheBytes()
+		most, found = capacity.Resources{
+			MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
+			MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
+			EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
+		}, true
+	}
+	most.EphemeralBytes += caches
+	return most, found
 }

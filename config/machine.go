@@ -3,7 +3,6 @@ package config
 import (
 	"maps"
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -67,8 +66,8 @@ func (t MachineType) Machine(name string) gcp.Machine {
 	return m
 }
 
-// check looks up a machine type, and reports an unknown one.
-func (t Machines) check(p *input.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
+// find looks up a machine type, and reports an unknown one.
+func (t Machines) find(p *input.Problems, path *field.Path, machineType string) (gcp.Machine, bool) {
 	m, ok := t.lookup(machineType)
 	near := input.Nearest(machineType, append(gcp.MachineTypes(), slices.Sorted(maps.Keys(t))...))
 	switch {
@@ -82,10 +81,10 @@ func (t Machines) check(p *input.Problems, path *field.Path, machineType string)
 	return m, ok
 }
 
-// checkMachineTypes checks all descriptions.
-func (s *Stack) checkMachineTypes(p *input.Problems) {
-	for name, t := range s.MachineTypes {
-		path := field.NewPath(MachineTypesKey).Key(name)
+// check checks all descriptions.
+func (t Machines) check(p *input.Problems, list *field.Path) {
+	for name, t := range t {
+		path := list.Key(name)
 		switch _, known := gcp.Lookup(name); {
 		case known && (t.CPUs != 0 || t.Memory != "" || t.GPU != nil):
 			p.Forbidden(path, "the program knows the shape of %s; remove cpus, memory, and gpu", name)
@@ -93,30 +92,6 @@ func (s *Stack) checkMachineTypes(p *input.Problems) {
 			p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
 		case !known && t.Memory == "":
 			p.Required(path.Child("memory"), "write the memory, like 240Gi, because the type is not in the catalogue")
-		}
-	}
-}
-
-// checkGPU checks that the machine type of a pool includes or supports its GPUs.
-func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
-	gpu := pool.GPU
-	if gpu == nil {
-		return
-	}
-	switch {
-	case m.GPUs > 0:
-		if gpu.Type != m.GPUType || gpu.Count != m.GPUs {
-			p.Forbidden(path, "%s includes %d × %s; remove gpu, or choose another machine type", m.Type, m.GPUs, m.GPUType)
-		}
-	case !m.TakesGPUs():
-		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type that has or takes GPUs, like n1-standard-8", m.Type)
-	default:
-		switch counts := m.AttachableCounts(gpu.Type); {
-		case slices.Contains(counts, gpu.Count):
-		case len(counts) == 0:
-			p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to %s; choose other GPUs, like nvidia-tesla-t4, or fewer vCPUs", m.Type)
-		default:
-			p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
 		}
 	}
 }
@@ -151,32 +126,5 @@ var ubuntuDrivers = []string{"535.161.07", "550.90.12", "570.124.06", "580.65.06
 func (d *NVIDIADriver) resolve() {
 	if d.Installer == InstallerManaged && d.Version == "" {
 		d.Version = "DEFAULT"
-	}
-}
-
-// checkDriver checks the driver, and that it works on the images of all GPU pools.
-func (s *Stack) checkDriver(p *input.Problems) {
-	d, version := s.NVIDIADriver, field.NewPath(nvidiaDriverKey, "version")
-	image, reason := gcp.ImageCOS, "the installer "+string(d.Installer)
-	switch d.Installer {
-	case InstallerManaged:
-		if !input.OneOf(p, version, d.Version, "DEFAULT", "LATEST") || d.Version == "DEFAULT" {
-			return // GKE installs it on every image
-		}
-		reason = "nvidiaDriver.version LATEST"
-	case InstallerUbuntu:
-		image = gcp.ImageUbuntu
-		if d.Version != "" {
-			input.OneOf(p, version, d.Version, ubuntuDrivers...)
-		}
-	default:
-		return // reported by the enumeration
-	}
-	for i, pool := range s.NodePools {
-		at := field.NewPath(nodePoolsKey).Index(i)
-		if pool.GPU != nil && pool.ImageType != image && (pool.ImageType == gcp.ImageCOS || pool.ImageType == gcp.ImageUbuntu) {
-			p.Invalid(at.Child("imageType"), pool.ImageType,
-				"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
-		}
 	}
 }

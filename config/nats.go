@@ -61,9 +61,9 @@ type NATSOverrides struct {
 // defaultCPU and defaultMemory are for one server, with memory for two slow clients.
 var defaultCPU, defaultMemory = resource.MustParse("500m"), resource.MustParse("1Gi")
 
-// Resolve fills in defaults that depend on other settings and on the name of the system pool.
-func (s *NATS) Resolve(systemPool string) {
-	s.NodePool = cmp.Or(s.NodePool, systemPool)
+// resolve fills in defaults that depend on other settings.
+func (s *NATS) resolve(site *Site) {
+	s.NodePool = cmp.Or(s.NodePool, site.SystemPoolName())
 	if s.Resources.Limits == nil && s.Resources.Requests == nil {
 		s.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: defaultCPU, corev1.ResourceMemory: defaultMemory}
 	}

@@ -114,28 +114,6 @@ func rangeSize(prefix netip.Prefix) int {
 	return 1 << (32 - prefix.Bits())
 }
 
-func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path) {
-	networks, path := c.AuthorizedNetworks, cluster.Child("authorizedNetworks")
-	private := len(networks) > 0
-	for i, n := range networks {
-		at := path.Index(i).Child("cidr")
-		prefix, ok := checkCIDR(p, at, n.CIDR)
-		private = private && ok && reserved(prefix)
-		if ok && prefix.Bits() < 8 {
-			p.Invalid(at, n.CIDR, "opens the control plane to the world; write the range that its operators connect from, /8 or smaller")
-		}
-	}
-	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
-	switch {
-	case c.PrivateEndpoint:
-		p.WarnFirst(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
-	case private:
-		p.WarnFirst(path, "has only ranges that nobody has on the internet, and %s; add the public address that you connect from", first)
-	case len(networks) == 0:
-		p.WarnFirst(path, "is empty, so that only machines in the network %s can connect to the control plane, and %s; add the public address that you connect from", c.Name, first)
-	}
-}
-
 // reservedRanges contain no public addresses (VPC, "Subnets", "Valid IPv4 ranges").
 var reservedRanges = []netip.Prefix{
 	netip.MustParsePrefix("10.0.0.0/8"),

@@ -19,8 +19,8 @@ type Operator struct {
 // operatorImageExample is an image for messages.
 const operatorImageExample = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/training@sha256:…"
 
-// Check checks settings. Used is whether the operator runs a job.
-func (s Operator) Check(p *input.Problems, path *field.Path, used bool) {
+// check checks settings. Used is whether the operator runs a job.
+func (s Operator) check(p *input.Problems, path *field.Path, used bool) {
 	at := path.Child("image")
 	switch {
 	case s.Image == "" && used:

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -16,8 +15,6 @@ import (
 const (
 	// PEDLNamespace is the namespace of the master and of its database.
 	PEDLNamespace = "pedl"
-	// PEDLVolume is the name of the database's volume, and of its claim.
-	PEDLVolume = "pedl-postgresql"
 )
 
 // PEDLAgentTaint keeps other pods off nodes with agents, which expect to have their nodes to
@@ -137,19 +134,20 @@ type SupportCheck struct {
 	NodePool string `json:"nodePool"`
 }
 
-// Resolve fills in defaults that depend on other fields and on the rest of the stack file.
-func (f *PEDL) Resolve(stack *Stack) {
-	f.NodePool = cmp.Or(f.NodePool, stack.SystemPoolName())
+// resolve fills in defaults that depend on other fields and on the rest of the stack file.
+func (f *PEDL) resolve(site *Site, pools []Pool) {
+	f.NodePool = cmp.Or(f.NodePool, site.SystemPoolName())
 	defaultResources(&f.Resources, masterResources)
 	defaultResources(&f.Agent.Resources, agentResources)
 	if f.Agent.Tolerations == nil {
 		f.Agent.Tolerations = []corev1.Toleration{{Key: gcp.TaintGPU, Value: "present", Effect: corev1.TaintEffectNoSchedule}}
 	}
-	f.Postgres.resolve(f.NodePool, stack)
+	pool, _ := poolNamed(pools, f.NodePool)
+	f.Postgres.resolve(site, pool)
 }
 
 // resolve leaves an external database as it is.
-func (d *PostgreSQL) resolve(nodePool string, stack *Stack) {
+func (d *PostgreSQL) resolve(site *Site, pool Pool) {
 	if d.External != nil {
 		return
 	}
@@ -162,26 +160,26 @@ func (d *PostgreSQL) resolve(nodePool string, stack *Stack) {
 			d.ExtendedConfig[name] = value
 		}
 	}
-	d.Persistence.resolve(nodePool, stack)
+	d.Persistence.resolve(site, pool)
 }
 
-func (d *Persistence) resolve(nodePool string, stack *Stack) {
+func (d *Persistence) resolve(site *Site, pool Pool) {
 	if !d.Enabled || d.ExistingClaim != "" || d.StorageClass != "" {
 		return
 	}
-	if d.Source() == nil && !stack.existing() {
-		d.PersistentDisk = &PersistentDisk{Disk: stack.Cluster.Name + "-" + PEDLVolume, Create: &CreateDisk{}}
+	if d.Source() == nil && !site.existing() {
+		d.PersistentDisk = &PersistentDisk{Disk: site.Cluster.Name + "-" + PEDLVolume, Create: &CreateDisk{}}
 		input.Defaults(d.PersistentDisk)
 		input.Defaults(d.PersistentDisk.Create)
 	}
 	if disk := d.PersistentDisk; disk != nil && disk.Create != nil && len(disk.Zones) == 0 {
 		// The pod must run in the zone of its disk.
-		if pool, ok := stack.Pool(nodePool); ok && len(pool.Zones) > 0 {
+		if len(pool.Zones) > 0 {
 			disk.Zones = pool.Zones[:1:1]
 		}
 	}
 	v := d.volume()
-	v.Resolve(stack)
+	v.resolve(site)
 }
 
 // The default resources of PEDL's pods.
@@ -220,29 +218,7 @@ func defaultResources(r *corev1.ResourceRequirements, defaults corev1.ResourceRe
 	}
 }
 
-// labelAgentPools gives the pools of PEDL's agents the label that agents select nodes by,
-// and the taint that keeps other pods off. It leaves existing pools alone.
-func (s *Stack) labelAgentPools() {
-	if s.PEDL == nil || s.Cluster.Existing != nil {
-		return
-	}
-	taint := Taint{Key: PEDLAgentTaint.Key, Value: PEDLAgentTaint.Value, Effect: PEDLAgentTaint.Effect}
-	for i := range s.NodePools {
-		pool := &s.NodePools[i]
-		if !slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
-			continue
-		}
-		if pool.Labels == nil {
-			pool.Labels = map[string]string{}
-		}
-		pool.Labels[taint.Key] = taint.Value
-		if !slices.Contains(pool.Taints, taint) {
-			pool.Taints = append(pool.Taints, taint)
-		}
-	}
-}
-
 // hostsAgents reports whether agents run on the nodes of a pool.
-func (s *Stack) hostsAgents(pool Pool) bool {
-	return s.PEDL != nil && pool.Labels[PEDLAgentTaint.Key] == PEDLAgentTaint.Value
+func (f *PEDL) hostsAgents(pool Pool) bool {
+	return f != nil && pool.Labels[PEDLAgentTaint.Key] == PEDLAgentTaint.Value
 }

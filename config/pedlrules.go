@@ -60,7 +60,7 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 		}
 	}
 	for name, use := range s.poolUses() {
-		if pool, ok := s.Pool(name); ok && s.hostsAgents(pool) && !slices.Contains(agent.NodePools, name) && (use.roles || use.others) {
+		if pool, ok := s.Pool(name); ok && s.PEDL.hostsAgents(pool) && !slices.Contains(agent.NodePools, name) && (use.roles || use.others) {
 			p.Invalid(s.PoolPath(name).Child("labels"), name, "has the label of PEDL's agents, which expect to have its nodes to themselves, and is the nodePool of other pods; remove the label, or choose another pool for them")
 		}
 	}
@@ -80,11 +80,87 @@ func (s *Stack) warnOfPEDL(p *input.Problems) {
 	}
 }
 
-// PEDLDatabase returns the volume of PEDL's database, and whether it is a volume of the stack.
-func (s *Stack) PEDLDatabase() (Volume, bool) {
-	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
-		return Volume{}, false
+// labelAgentPools gives the pools of PEDL's agents the label that agents select nodes by,
+// and the taint that keeps other pods off. It leaves existing pools alone.
+func (s *Stack) labelAgentPools() {
+	if s.PEDL == nil || s.Cluster.Existing != nil {
+		return
 	}
-	data := s.PEDL.Postgres.Persistence
-	return data.volume(), data.Enabled && data.Source() != nil
+	taint := Taint{Key: PEDLAgentTaint.Key, Value: PEDLAgentTaint.Value, Effect: PEDLAgentTaint.Effect}
+	for i := range s.NodePools {
+		pool := &s.NodePools[i]
+		if !slices.Contains(s.PEDL.Agent.NodePools, pool.Name) {
+			continue
+		}
+		if pool.Labels == nil {
+			pool.Labels = map[string]string{}
+		}
+		pool.Labels[taint.Key] = taint.Value
+		if !slices.Contains(pool.Taints, taint) {
+			pool.Taints = append(pool.Taints, taint)
+		}
+	}
+}
+
+// databaseName names the database in messages.
+const databaseName = "the database of PEDL"
+
+// check checks the database, which runs on the node pool of the master.
+func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string, stack *Stack) {
+	if d.External != nil {
+		input.OnlyFields(p, path, *d, "of an external database", "external")
+		return
+	}
+	checkImage(p, path.Child("image"), d.Image.Reference(), ImagePostgreSQL.Reference())
+	checkResources(p, path.Child("resources"), databaseName, d.Resources)
+	if d.Password == "" {
+		input.Password(p, path.Child("postgresqlPassword"), d.Password)
+	}
+	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
+}
+
+// check checks that the data has exactly one source, and that the database can use a volume of the stack.
+func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {
+	database, sources := d.volume(), d.Written()
+	if d.StorageClass != "" {
+		sources = append([]string{"storageClass"}, sources...)
+	}
+	if d.ExistingClaim != "" {
+		sources = append([]string{"existingClaim"}, sources...)
+	}
+	database.checkAccessMode(p, at.Child("accessMode"), d.AccessMode)
+	switch {
+	case !d.Enabled && len(sources) > 0:
+		p.Forbidden(at.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
+	case !d.Enabled || d.ExistingClaim != "" && len(sources) == 1:
+	case len(sources) == 0:
+		p.Required(at.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
+	case len(sources) > 1:
+		p.Forbidden(at.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
+	default:
+		input.Form(p, at.Child("size"), "bytes", d.Size)
+		if d.StorageClass == "" {
+			database.checkSource(p, at, &stack.Site)
+			checkDatabaseVolume(p, at, &database, nodePool, stack)
+		}
+	}
+}
+
+// checkDatabaseVolume checks that the pod of PostgreSQL, on a node of its pool, can use a volume.
+func checkDatabaseVolume(p *input.Problems, path *field.Path, database *Volume, nodePool string, stack *Stack) {
+	if database.MountedBySidecar() {
+		p.Invalid(path.Child("gcsFuse"), database.GCSFuse.Bucket, "cannot hold a database, because a bucket has no locks; use persistentDisk")
+	}
+	for i, other := range stack.Storage {
+		at := field.NewPath(storageKey).Index(i)
+		if other.Name == database.Name {
+			p.Invalid(at.Child("name"), other.Name, "is the name of the volume of PEDL's database; choose another")
+		}
+		if identity := database.Identity(); identity != "" && identity == other.Identity() {
+			p.Duplicate(path, identity, "is already the storage of %s; give the database its own storage", at)
+		}
+	}
+	if pool, ok := stack.Pool(nodePool); ok {
+		database.checkUsers(p, path, volumeUsers{Pools: []Pool{pool}, OnePod: true})
+	}
 }

@@ -162,7 +162,7 @@ func (s *Stack) nodeRoom(p Pool) capacity.Resources {
 			room = room.Minus(capacity.DriverInstaller)
 		}
 	}
-	if s.hostsAgents(p) {
+	if s.PEDL.hostsAgents(p) {
 		room = room.Minus(PodRequests(s.PEDL.Agent.Resources))
 	}
 	return room

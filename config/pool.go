@@ -6,9 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/config/input"
 	"persia/gcp"
 )
 
@@ -110,10 +108,6 @@ type Taint struct {
 	Effect corev1.TaintEffect `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
 }
 
-// SystemPoolName is the name of the system pool of a cluster that the stack creates. Pools of the
-// stack file cannot have this name.
-const SystemPoolName = "system"
-
 // PoolLabel is a label of every node with the name of its pool. It lets the user remove the last label of a pool: the
 // provider omits an empty list of labels, and GKE refuses an update that names no field.
 const PoolLabel = "persia.com/node-pool"
@@ -122,14 +116,14 @@ const PoolLabel = "persia.com/node-pool"
 const zonesByDefault = 3
 
 // resolve fills in the fields that depend on the machine type, the cluster, and the NVIDIA driver.
-func (p *Pool) resolve(stack *Stack) {
-	m, _ := stack.MachineTypes.lookup(p.MachineType)
+func (p *Pool) resolve(site *Site, machines Machines, driver NVIDIADriver, use *poolUse) {
+	m, _ := machines.lookup(p.MachineType)
 	p.resolveGPU(m)
-	if stack.existing() {
+	if site.existing() {
 		return
 	}
 	if len(p.Zones) == 0 {
-		p.Zones = slices.Clone(stack.Cluster.Zones)
+		p.Zones = slices.Clone(site.Cluster.Zones)
 	}
 	if p.Autoscaling != nil && p.Autoscaling.LocationPolicy == "" {
 		p.Autoscaling.LocationPolicy = "BALANCED"
@@ -139,7 +133,7 @@ func (p *Pool) resolve(stack *Stack) {
 	}
 	if p.ImageType == "" {
 		p.ImageType = gcp.ImageCOS
-		if p.GPU != nil && stack.NVIDIADriver.Installer == InstallerUbuntu {
+		if p.GPU != nil && driver.Installer == InstallerUbuntu {
 			p.ImageType = gcp.ImageUbuntu
 		}
 	}
@@ -149,10 +143,7 @@ func (p *Pool) resolve(stack *Stack) {
 	p.LocalSSDs = cmp.Or(p.LocalSSDs, m.BundledLocalSSDs())
 	// Additional nodes would need machines and quota that the stack itself does not need.
 	// They gain nothing where only roles run: a replica that moves ends its attempt.
-	noSurge := p.GPU != nil || p.Reservation != "" || m.MemoryOptimized()
-	if use := stack.poolUses()[p.Name]; use != nil && use.roles && !use.others {
-		noSurge = true
-	}
+	noSurge := p.GPU != nil || p.Reservation != "" || m.MemoryOptimized() || use.rolesOnly()
 	atOnce := min(max(1, (p.MostNodes()+upgradeRounds-1)/upgradeRounds), mostUpgradedAtOnce)
 	u := &p.Upgrade
 	if u.MaxSurge == nil {
@@ -242,117 +233,16 @@ func (p Pool) HasSecureBoot(driver NVIDIADriver) bool {
 	return p.GPU == nil || driver.Installer == InstallerManaged
 }
 
-// SystemPoolName returns the name of the pool for everything except training: the cluster's
-// own, or on an existing cluster the one that the stack file names.
-func (s *Stack) SystemPoolName() string {
-	if s.Cluster.Existing != nil {
-		return s.Cluster.Existing.SystemPool
-	}
-	return SystemPoolName
-}
-
-// Pools returns all node pools of the cluster: the system pool, unless the cluster exists
-// already, and the pools of the stack file.
-func (s *Stack) Pools() []Pool {
-	if s.Cluster.Existing != nil {
-		return s.NodePools
-	}
-	return append([]Pool{s.systemPool()}, s.NodePools...)
-}
-
 // poolUse says what of a stack runs on a pool: roles of jobs, other pods except PEDL's agents and its check, and
 // anything that uses GPUs.
 type poolUse struct{ roles, others, gpus bool }
 
-func (s *Stack) poolUses() map[string]*poolUse {
-	uses := map[string]*poolUse{}
-	on := func(pool string) *poolUse {
-		if uses[pool] == nil {
-			uses[pool] = &poolUse{}
-		}
-		return uses[pool]
-	}
-	on(s.SystemPoolName()).others = true
-	for _, cluster := range s.NATSClusters() {
-		on(cluster.NodePool).others = true
-	}
-	if s.PEDL != nil {
-		on(s.PEDL.NodePool).others = true
-		for _, pool := range s.PEDL.Agent.NodePools {
-			on(pool).gpus = true
-		}
-		if check := s.PEDL.SupportCheck; check != nil {
-			on(check.NodePool).gpus = true
-		}
-	}
-	for i := range s.Jobs {
-		for _, role := range s.Jobs[i].Roles() {
-			use := on(role.NodePool)
-			use.roles, use.gpus = true, use.gpus || GPUs(role.Resources) > 0
-		}
-	}
-	return uses
-}
+func (u *poolUse) rolesOnly() bool { return u != nil && u.roles && !u.others }
 
-// Pool returns the node pool with a name, and whether the cluster has one.
-func (s *Stack) Pool(name string) (Pool, bool) {
-	pools := s.Pools()
+// poolNamed returns the pool with a name, and whether there is one.
+func poolNamed(pools []Pool, name string) (Pool, bool) {
 	if i := slices.IndexFunc(pools, func(p Pool) bool { return p.Name == name }); i >= 0 {
 		return pools[i], true
-	}
-	return Pool{}, false
-}
-
-// PoolPath returns the path of a pool in the stack file.
-func (s *Stack) PoolPath(name string) *field.Path {
-	i := slices.IndexFunc(s.NodePools, func(p Pool) bool { return p.Name == name })
-	if i < 0 {
-		return field.NewPath(clusterKey, "systemPool")
-	}
-	return field.NewPath(nodePoolsKey).Index(i)
-}
-
-// systemPool returns the system pool of a cluster that the stack creates.
-func (s *Stack) systemPool() Pool {
-	system := Pool{Name: SystemPoolName, MachineType: s.Cluster.SystemPool.MachineType, Nodes: &s.Cluster.SystemPool.Nodes}
-	input.Defaults(&system)
-	system.resolve(s)
-	return system
-}
-
-// poolNames returns the names of the stack file's pools, in its order.
-func (s *Stack) poolNames() []string {
-	return input.Words(s.NodePools, func(p Pool) string { return p.Name })
-}
-
-// rolePools returns the names of the node pools that a role may name: the stack file's, or
-// the system pool if the file has none.
-func (s *Stack) rolePools() []string {
-	if len(s.NodePools) == 0 {
-		return []string{s.SystemPoolName()}
-	}
-	return s.poolNames()
-}
-
-// checkPool checks the name of a pool that pods are assigned to, and returns the pool. Only pods
-// that ask for nodes, with asks, may run on a pool with queued provisioning.
-func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allowed []string, asks bool) (Pool, bool) {
-	pool, ok := s.Pool(name)
-	ok = ok && slices.Contains(allowed, name)
-	switch machine := (gcp.Machine{Type: pool.MachineType}); {
-	case ok && machine.Arm() && !s.existing():
-		p.Invalid(path, name, "has Arm machines, %s, and GKE keeps pods off them; choose another machine type", machine.Type)
-	case ok && pool.QueuedProvisioning && !asks:
-		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
-	case ok:
-		return pool, true
-	case !p.Decoded(field.NewPath(nodePoolsKey)):
-	case len(allowed) == 0:
-		p.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)
-	case name == "":
-		p.Required(path, "write one of the stack's node pools: %s", input.Or(allowed))
-	default:
-		p.Invalid(path, name, "must be one of the stack's node pools: %s", input.Or(allowed))
 	}
 	return Pool{}, false
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +15,50 @@ import (
 	"persia/config/input"
 	"persia/gcp"
 )
+
+// resolvePools fills in the pools. Their upgrades depend on what runs on them.
+func (s *Stack) resolvePools() {
+	uses := s.poolUses()
+	resolve := func(p *Pool) { p.resolve(&s.Site, s.MachineTypes, s.NVIDIADriver, uses[p.Name]) }
+	if pool := s.Cluster.SystemPool; !s.existing() {
+		s.system = Pool{Name: SystemPoolName, MachineType: pool.MachineType, Nodes: &pool.Nodes}
+		input.Defaults(&s.system)
+		resolve(&s.system)
+	}
+	for i := range s.NodePools {
+		resolve(&s.NodePools[i])
+	}
+}
+
+func (s *Stack) poolUses() map[string]*poolUse {
+	uses := map[string]*poolUse{}
+	on := func(pool string) *poolUse {
+		if uses[pool] == nil {
+			uses[pool] = &poolUse{}
+		}
+		return uses[pool]
+	}
+	on(s.SystemPoolName()).others = true
+	for _, cluster := range s.NATSClusters() {
+		on(cluster.NodePool).others = true
+	}
+	if s.PEDL != nil {
+		on(s.PEDL.NodePool).others = true
+		for _, pool := range s.PEDL.Agent.NodePools {
+			on(pool).gpus = true
+		}
+		if check := s.PEDL.SupportCheck; check != nil {
+			on(check.NodePool).gpus = true
+		}
+	}
+	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			use := on(role.NodePool)
+			use.roles, use.gpus = true, use.gpus || GPUs(role.Resources) > 0
+		}
+	}
+	return uses
+}
 
 // checkPools checks the resolved node pools of the stack file.
 func (s *Stack) checkPools(p *input.Problems) {
@@ -29,7 +74,7 @@ const longestPoolName = 40
 
 func (s *Stack) checkNodePool(p *input.Problems, path *field.Path, pool Pool) {
 	p.AtMost(longestPoolName, path.Child("name"), pool.Name, "the limit of GKE")
-	m, known := s.MachineTypes.check(p, path.Child("machineType"), pool.MachineType)
+	m, known := s.MachineTypes.find(p, path.Child("machineType"), pool.MachineType)
 	s.checkPoolSize(p, path, pool, m)
 	if known {
 		checkGPU(p, path.Child("gpu"), pool, m)
@@ -265,5 +310,92 @@ func (s *Stack) warnOfPools(p *input.Problems) {
 		case pool.GPU != nil && !uses[pool.Name].gpus:
 			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, or choose a machine type without GPUs", pool.Name, ResourceGPU)
 		}
+	}
+}
+
+// checkGPU checks that the machine type of a pool includes or supports its GPUs.
+func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
+	gpu := pool.GPU
+	if gpu == nil {
+		return
+	}
+	switch {
+	case m.GPUs > 0:
+		if gpu.Type != m.GPUType || gpu.Count != m.GPUs {
+			p.Forbidden(path, "%s includes %d × %s; remove gpu, or choose another machine type", m.Type, m.GPUs, m.GPUType)
+		}
+	case !m.TakesGPUs():
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type that has or takes GPUs, like n1-standard-8", m.Type)
+	default:
+		switch counts := m.AttachableCounts(gpu.Type); {
+		case slices.Contains(counts, gpu.Count):
+		case len(counts) == 0:
+			p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to %s; choose other GPUs, like nvidia-tesla-t4, or fewer vCPUs", m.Type)
+		default:
+			p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
+		}
+	}
+}
+
+// checkDriver checks the driver, and that it works on the images of all GPU pools.
+func (s *Stack) checkDriver(p *input.Problems) {
+	d, version := s.NVIDIADriver, field.NewPath(nvidiaDriverKey, "version")
+	image, reason := gcp.ImageCOS, "the installer "+string(d.Installer)
+	switch d.Installer {
+	case InstallerManaged:
+		if !input.OneOf(p, version, d.Version, "DEFAULT", "LATEST") || d.Version == "DEFAULT" {
+			return // GKE installs it on every image
+		}
+		reason = "nvidiaDriver.version LATEST"
+	case InstallerUbuntu:
+		image = gcp.ImageUbuntu
+		if d.Version != "" {
+			input.OneOf(p, version, d.Version, ubuntuDrivers...)
+		}
+	default:
+		return // reported by the enumeration
+	}
+	for i, pool := range s.NodePools {
+		at := field.NewPath(nodePoolsKey).Index(i)
+		if pool.GPU != nil && pool.ImageType != image && (pool.ImageType == gcp.ImageCOS || pool.ImageType == gcp.ImageUbuntu) {
+			p.Invalid(at.Child("imageType"), pool.ImageType,
+				"must be %s on a GPU pool, as %s works on no other; write %s or choose another NVIDIA driver", image, reason, image)
+		}
+	}
+}
+
+func (s *Stack) checkExistingCluster(p *input.Problems) {
+	at, c := field.NewPath(clusterKey), s.Cluster
+	input.OnlyFields(p, at, c, "of an existing cluster", "name", "existing", "replace")
+	existing := at.Child("existing")
+	if c.Existing.Kubeconfig == "" && c.Existing.Context == "" {
+		p.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, or kubeconfig with the path of one")
+	}
+	if k := c.Existing.Kubeconfig; k != "" && !path.IsAbs(k) {
+		p.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
+	}
+	s.checkPool(p, existing.Child("systemPool"), c.Existing.SystemPool, s.poolNames(), false)
+	for i, pool := range s.NodePools {
+		input.OnlyFields(p, field.NewPath(nodePoolsKey).Index(i), pool, "of an existing pool",
+			"name", "machineType", "nodes", "autoscaling", "spareNodes", "spot", "gpu", "maxPodsPerNode", "taints")
+	}
+}
+
+// checkSystemPool checks the system pool of a cluster that the stack creates.
+func (s *Stack) checkSystemPool(p *input.Problems) {
+	path, pool := field.NewPath(clusterKey, "systemPool"), s.Cluster.SystemPool
+	machineType := path.Child("machineType")
+	switch m, ok := s.MachineTypes.find(p, machineType, pool.MachineType); {
+	case ok && (m.GPUs > 0 || m.Arm()):
+		p.Invalid(machineType, m.Type, "has GPUs or Arm processors, and nothing in the system pool can use them; write a type without, like e2-standard-4")
+	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
+		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
+	}
+	switch {
+	case pool.Nodes < 1: // reported by its tag
+	case pool.Nodes < 2 && s.Cluster.DeletionProtection:
+		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1")
+	default:
+		checkSpread(p, path.Child("nodes"), pool.Nodes, s.system.ZoneCount())
 	}
 }

@@ -44,8 +44,8 @@ type Team struct {
 // DefaultPriority is the name of the priority of jobs that write none.
 const DefaultPriority = "default"
 
-// Resolve adds the default priority.
-func (s *Queue) Resolve() {
+// resolve adds the default priority.
+func (s *Queue) resolve() {
 	if len(s.Teams) > 0 && !slices.Contains(s.PriorityNames(), DefaultPriority) {
 		s.Priorities = append(s.Priorities, QueuePriority{Name: DefaultPriority})
 	}
@@ -78,20 +78,6 @@ func (s Queue) PriorityNames() []string {
 	return input.Words(s.Priorities, func(p QueuePriority) string { return p.Name })
 }
 
-// HasQueues reports whether jobs of the stack can wait in queues.
-func (s *Stack) HasQueues() bool { return len(s.Queue.Teams) > 0 }
-
-// queued returns the jobs that wait in queues.
-func (s *Stack) queued() []*Job {
-	var jobs []*Job
-	for i := range s.Jobs {
-		if s.Jobs[i].Queue != "" {
-			jobs = append(jobs, &s.Jobs[i])
-		}
-	}
-	return jobs
-}
-
 // QueuePools returns the names of the pools on which queued jobs run, in the order of [Stack.Pools].
 func (s *Stack) QueuePools() []string {
 	var names []string
@@ -101,17 +87,6 @@ func (s *Stack) QueuePools() []string {
 		}
 	}
 	return names
-}
-
-// AsksForNodes reports whether a job runs on a pool with queued provisioning.
-func (s *Stack) AsksForNodes() bool {
-	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return s.AsksForNNWorkers(&j) })
-}
-
-// AsksForNNWorkers reports whether the nodes of a job's nn-workers come for a ProvisioningRequest.
-func (s *Stack) AsksForNNWorkers(job *Job) bool {
-	pool, _ := s.Pool(job.NNWorker.NodePool)
-	return pool.QueuedProvisioning
 }
 
 // takesQueued reports whether a role may run on a pool with queued provisioning. GKE takes one pod

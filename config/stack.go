@@ -2,16 +2,12 @@ package config
 
 import (
 	_ "embed"
-	"fmt"
-	"io/fs"
 	"reflect"
 	"slices"
-	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/yaml"
 
+	"persia/capacity"
 	"persia/config/input"
 )
 
@@ -21,11 +17,7 @@ import (
 // quantities, and change says what Google Cloud does when a field of a node pool changes. Here, key is the key of
 // the stack file, and missing the remedy if a required key is missing.
 type Stack struct {
-	// Project is the ID of the Google Cloud project in which the stack creates everything.
-	// It is empty on an existing cluster.
-	Project string `key:"project"`
-
-	Cluster      Cluster      `key:"cluster" missing:"write an object with name, region and zones"`
+	Site
 	MachineTypes Machines     `key:"machineTypes"`
 	NodePools    []Pool       `key:"nodePools" missing:"write the list of node pools, or [] for none"`
 	NVIDIADriver NVIDIADriver `key:"nvidiaDriver"`
@@ -37,37 +29,12 @@ type Stack struct {
 	Jobs         []Job        `key:"jobs" missing:"write the list of jobs, or [] for none"`
 	PEDL         *PEDL        `key:"pedl"`
 
+	system          Pool // unless the cluster exists already
 	warnings, first []string
 }
 
-// existing reports whether the cluster exists already, and the stack creates nothing in Google Cloud.
-func (s *Stack) existing() bool { return s.Cluster.Existing != nil }
-
 // hasOneNode reports whether the stack creates a cluster of one node.
 func (s *Stack) hasOneNode() bool { return !s.existing() && s.addresses().Nodes == 1 }
-
-//go:embed absent.yaml
-var absentYAML []byte
-
-// absent says what to write instead of fields that people look for.
-var absent = sync.OnceValue(func() map[string]string {
-	var objects map[string]map[string]string
-	if err := yaml.UnmarshalStrict(absentYAML, &objects); err != nil {
-		panic(fmt.Sprintf("config/absent.yaml: %v", err))
-	}
-	fields := map[string]string{}
-	for object, rows := range objects {
-		for names, say := range rows {
-			say = strings.Replace("does not exist; "+say, "; because", ", because", 1)
-			for name := range strings.FieldsSeq(names) {
-				for _, kind := range Kinds() {
-					fields[strings.Replace(object, KindNNWorker.Field, kind.Field, 1)+"."+name] = say
-				}
-			}
-		}
-	}
-	return fields
-})
 
 // Namespace is the namespace of the keys, the name of the project in Pulumi.yaml.
 const Namespace = "persia"
@@ -99,164 +66,122 @@ func StackField(key string) (reflect.StructField, bool) {
 }
 
 func keyFields() []reflect.StructField {
-	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Stack]()), func(f reflect.StructField) bool { return !f.IsExported() })
+	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Stack]()), func(f reflect.StructField) bool { return !f.IsExported() || f.Anonymous })
 }
 
 func keyOf(f reflect.StructField) string { return Namespace + ":" + f.Tag.Get("key") }
 
-// Load reads a stack, completes it with defaults, and checks it. Get returns the value of a key as Pulumi does: a
-// string as it is, and anything else as JSON. Files is the directory of the project, with the manifests that jobs
-// name. The error lists all problems of the stack, one per line.
-func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
-	p := &input.Problems{Absent: absent()}
-	s := decoded(p, get, files)
-	s.resolve()
-	s.check(p)
-	if err := p.Err(); err != nil {
-		return nil, err
-	}
-	s.warn(p)
-	s.warnings, s.first = p.Warnings(), p.FirstWarnings()
-	return s, nil
-}
-
-// decoded returns the stack as written, with the defaults that depend on nothing else.
-func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
-	s, values := &Stack{}, map[string]any{}
-	for _, key := range Keys() {
-		if text, ok := given(get, key); ok {
-			values[key] = input.ParseJSON(text)
-		}
-	}
-	if object, ok := values[pedlKey].(map[string]any); ok && len(object) == 0 {
-		delete(values, pedlKey) // Pulumi.yaml declares {} for stacks without PEDL
-	} else {
-		withoutB(object)
-	}
-	// Manifests come first, because they may contain a key that the stack file leaves out.
-	jobs, nats := input.ReadManifests(p,
-		input.Located{At: field.NewPath(jobsKey), Value: values[jobsKey]},
-		input.Located{At: field.NewPath(natsKey), Value: values[natsKey]}, files)
-	for _, f := range keyFields() {
-		if missing := f.Tag.Get("missing"); missing != "" && values[keyOf(f)] == nil {
-			p.Missing(field.NewPath(keyOf(f)), "%s", missing)
-		}
-	}
-	values[natsKey], values[jobsKey] = nats, jobs
-	for _, f := range keyFields() {
-		input.Decode(p, field.NewPath(keyOf(f)), values[keyOf(f)], reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Addr().Interface())
-	}
-	for i := range s.Jobs {
-		s.Jobs[i].at = field.NewPath(jobsKey).Index(i)
-	}
-	return s
-}
-
-// given returns the value of a key, unless it is empty.
-func given(get func(key string) (string, bool), key string) (string, bool) {
-	text, ok := get(key)
-	return text, ok && text != "" && text != "null"
-}
-
-// resolve fills in the defaults that one topic takes from another. Each topic has its own defaults by then.
-func (s *Stack) resolve() {
-	if s.Cluster.Existing == nil && s.Cluster.SystemPool.Nodes == 0 {
-		s.Cluster.SystemPool.Nodes = max(2, Pool{Zones: s.Cluster.Zones}.ZoneCount())
-	}
-	s.Images.Resolve(s)
-	s.NVIDIADriver.resolve()
-	s.NATS.Resolve(s.SystemPoolName())
-	s.Queue.Resolve()
-	for i := range s.Jobs {
-		s.Jobs[i].Resolve()
-		if s.HasQueues() && s.Jobs[i].Queue != "" && s.Jobs[i].Priority == "" {
-			s.Jobs[i].Priority = DefaultPriority
-		}
-	}
-	// The pools' upgrades depend on what runs on them.
-	for i := range s.NodePools {
-		s.NodePools[i].resolve(s)
-	}
-	s.Cluster.Network.resolve(s.addresses()) // the pools determine the ranges
-	for i := range s.Storage {
-		s.Storage[i].Resolve(s)
-	}
-	s.resolveMounts()
-	s.dropNATSVariables()
-	if s.PEDL != nil {
-		s.PEDL.Resolve(s)
-	}
-	s.labelAgentPools()
-}
-
-// check reports the problems of a stack whose defaults are set.
-func (s *Stack) check(p *input.Problems) {
+// Pools returns all node pools of the cluster: the system pool, unless the cluster exists
+// already, and the pools of the stack file.
+func (s *Stack) Pools() []Pool {
 	if s.Cluster.Existing != nil {
-		s.checkExistingCluster(p)
-	} else {
-		input.Form(p, field.NewPath(projectKey), "project", s.Project)
-		s.Cluster.check(p, field.NewPath(clusterKey), s.addresses())
-		s.checkSystemPool(p)
+		return s.NodePools
 	}
-	s.checkMachineTypes(p)
-	s.checkPools(p)
-	s.checkDriver(p)
-	s.Images.Check(p, field.NewPath(imagesKey), s)
-	s.Operator.Check(p, field.NewPath(operatorKey), s.UsesOperator())
-	checkVolumeList(p, field.NewPath(storageKey), s.Storage, s, s.usersOf)
-	s.checkNATS(p)
-	s.checkJobs(p)
-	s.checkQueues(p)
-	s.checkPEDL(p)
-	if p.None() {
-		s.checkCapacity(p)
-	}
-	if p.None() {
-		s.checkQuotas(p)
-	}
+	return append([]Pool{s.system}, s.NodePools...)
 }
 
-// Warnings returns the warnings about a valid stack, as PATH: TEXT.
-func (s *Stack) Warnings() []string { return s.warnings }
+// Pool returns the node pool with a name, and whether the cluster has one.
+func (s *Stack) Pool(name string) (Pool, bool) { return poolNamed(s.Pools(), name) }
 
-// FirstWarnings returns the warnings that matter only until the first `pulumi up` has succeeded.
-func (s *Stack) FirstWarnings() []string { return s.first }
+// PoolPath returns the path of a pool in the stack file.
+func (s *Stack) PoolPath(name string) *field.Path {
+	i := slices.IndexFunc(s.NodePools, func(p Pool) bool { return p.Name == name })
+	if i < 0 {
+		return field.NewPath(clusterKey, "systemPool")
+	}
+	return field.NewPath(nodePoolsKey).Index(i)
+}
 
-// warn adds the warnings about a valid stack.
-func (s *Stack) warn(p *input.Problems) {
-	for _, v := range s.StoredVolumes() {
-		if v.DeletesData() {
-			p.Warn(v.Path, "`pulumi destroy` deletes %s with all %s, as the stack file says", v.Source(), v.Contents)
+// poolNames returns the names of the stack file's pools, in its order.
+func (s *Stack) poolNames() []string {
+	return input.Words(s.NodePools, func(p Pool) string { return p.Name })
+}
+
+// addresses counts the addresses that all pools need when each is at its maximum.
+func (s *Stack) addresses() addressNeeds {
+	var needs addressNeeds
+	for _, p := range s.Pools() {
+		needs.Nodes += p.MostNodes()
+		needs.PodAddresses += p.MostNodes() * capacity.PodAddresses(p.MaxPodsPerNode)
+	}
+	return needs
+}
+
+// volume returns the volume with a name, or nil.
+func (s *Stack) volume(name string) *Volume {
+	if i := slices.IndexFunc(s.Storage, func(v Volume) bool { return v.Name == name }); i >= 0 {
+		return &s.Storage[i]
+	}
+	return nil
+}
+
+// StoredVolume is a volume of the stack with its path in the stack file.
+type StoredVolume struct {
+	Volume
+	Path *field.Path
+	// Contents completes "all …", like checkpoints.
+	Contents string
+}
+
+// StoredVolumes returns all volumes of the stack, including the volume of PEDL's database.
+func (s *Stack) StoredVolumes() []StoredVolume {
+	var volumes []StoredVolume
+	for i, v := range s.Storage {
+		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(storageKey).Index(i), Contents: "checkpoints"})
+	}
+	if v, ok := s.PEDLDatabase(); ok {
+		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
+	}
+	return volumes
+}
+
+// PEDLDatabase returns the volume of PEDL's database, and whether it is a volume of the stack.
+func (s *Stack) PEDLDatabase() (Volume, bool) {
+	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
+		return Volume{}, false
+	}
+	data := s.PEDL.Postgres.Persistence
+	return data.volume(), data.Enabled && data.Source() != nil
+}
+
+// HasQueues reports whether jobs of the stack can wait in queues.
+func (s *Stack) HasQueues() bool { return len(s.Queue.Teams) > 0 }
+
+// queued returns the jobs that wait in queues.
+func (s *Stack) queued() []*Job {
+	var jobs []*Job
+	for i := range s.Jobs {
+		if s.Jobs[i].Queue != "" {
+			jobs = append(jobs, &s.Jobs[i])
 		}
 	}
-	s.warnOfPools(p)
-	s.warnOfPEDL(p)
-	s.warnOfJobs(p)
+	return jobs
 }
 
-// Source is the configuration of a stack. A pulumi.Context implements it.
-type Source interface {
-	Project() string
-	Stack() string
-	// GetConfig returns the decrypted value of a key: a string as it is, and anything else as JSON.
-	GetConfig(key string) (string, bool)
-	// IsConfigSecret reports whether anything in the value of a key is a secret.
-	IsConfigSecret(key string) bool
+// AsksForNodes reports whether a job runs on a pool with queued provisioning.
+func (s *Stack) AsksForNodes() bool {
+	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return s.AsksForNNWorkers(&j) })
 }
 
-// CheckSecrets refuses passwords and keys that are not Pulumi secrets, and Pulumi secrets
-// where the cluster or the state would hold them in plain text. Pulumi reports only whether
-// a key contains a secret, so CheckSecrets reads from the stack file, in files, where. For
-// values from elsewhere, like an environment of Pulumi ESC, it relies on the whole key.
-func CheckSecrets(source Source, files fs.FS) error {
-	p := &input.Problems{}
-	// The user may name another file with --config-file.
-	file, _ := input.ReadStackFile(files, input.StackFileName(source.Stack()), source.Project())
-	for _, f := range keyFields() {
-		key := keyOf(f)
-		if text, ok := given(source.GetConfig, key); ok {
-			input.CheckSecrets(p, field.NewPath(key), input.ParseJSON(text), file.Config[key], f.Type, source.IsConfigSecret(key))
-		}
-	}
-	return p.Err()
+// AsksForNNWorkers reports whether the nodes of a job's nn-workers come for a ProvisioningRequest.
+func (s *Stack) AsksForNNWorkers(job *Job) bool {
+	pool, _ := s.Pool(job.NNWorker.NodePool)
+	return pool.QueuedProvisioning
 }
+
+// uses reports whether a job of the stack has an engine.
+func (s *Stack) uses(engine Engine) bool {
+	return slices.ContainsFunc(s.Jobs, func(j Job) bool { return j.Engine == engine })
+}
+
+// UsesOperator reports whether PERSIA's operator runs a job of the stack.
+func (s *Stack) UsesOperator() bool { return s.uses(EngineOperator) }
+
+// InstallsJobSet reports whether the stack brings the controller of its JobSets. Kueue needs
+// the definition of JobSets, too.
+func (s *Stack) InstallsJobSet() bool {
+	return !s.Queue.Existing && (s.HasQueues() || s.uses(EngineJobSet))
+}
+
+// InstallsKueue reports whether the stack brings the controller of its queues.
+func (s *Stack) InstallsKueue() bool { return s.HasQueues() && !s.Queue.Existing }

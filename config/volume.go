@@ -1,8 +1,8 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"persia/capacity"
 	"persia/config/input"
 	"persia/gcp"
 )
@@ -41,8 +40,76 @@ type Volume struct {
 	Sources `json:",inline"`
 }
 
-// Resolve fills in defaults that depend on the rest of the stack file.
-func (v *Volume) Resolve(stack *Stack) {
+// Sources has a field for each kind of [VolumeSource]. A volume sets exactly one.
+type Sources struct {
+	HostPath       *HostPath       `json:"hostPath,omitempty"`
+	NFS            *NFS            `json:"nfs,omitempty"`
+	ISCSI          *ISCSI          `json:"iscsi,omitempty"`
+	Filestore      *Filestore      `json:"filestore,omitempty"`
+	GCSFuse        *GCSFuse        `json:"gcsFuse,omitempty"`
+	PersistentDisk *PersistentDisk `json:"persistentDisk,omitempty"`
+	CSI            *CSI            `json:"csi,omitempty"`
+}
+
+// VolumeSource is the storage that holds the data of a volume. Sources may have two more methods: resolve
+// fills in defaults that depend on the cluster, and checkUsers checks that pods can reach the storage.
+type VolumeSource interface {
+	// String names the storage for people, like gs://checkpoints.
+	fmt.Stringer
+	// check checks the fields. The path is of the source.
+	check(p *input.Problems, path *field.Path, site *Site)
+}
+
+// volumeFields returns the fields of all kinds of source.
+func volumeFields() []string {
+	return input.Words(reflect.VisibleFields(reflect.TypeFor[Sources]()), input.JSONName)
+}
+
+// Written returns the fields of the sources that the user set.
+func (s *Sources) Written() []string {
+	var written []string
+	for i, name := range volumeFields() {
+		if !reflect.ValueOf(s).Elem().Field(i).IsNil() {
+			written = append(written, name)
+		}
+	}
+	return written
+}
+
+// Field returns the field of the first source that the user set, or "".
+func (s *Sources) Field() string { return strings.Join(s.Written()[:min(1, len(s.Written()))], "") }
+
+// kind returns the properties of the source, which are zero without one.
+func (s *Sources) kind() sourceKind { return sourceKinds[s.Field()] }
+
+// API returns the Google Cloud API that the source needs, or "".
+func (s *Sources) API() string { return s.kind().api }
+
+// Source returns the first source that the user set, or nil.
+func (s *Sources) Source() VolumeSource {
+	for i := range volumeFields() {
+		if source := reflect.ValueOf(s).Elem().Field(i); !source.IsNil() {
+			return source.Interface().(VolumeSource)
+		}
+	}
+	return nil
+}
+
+// Creation describes what the stack creates for a volume, or returns nil if the storage exists already.
+func (s *Sources) Creation() *Creation {
+	switch {
+	case s.GCSFuse != nil && s.GCSFuse.Create != nil:
+		return &s.GCSFuse.Create.Creation
+	case s.Filestore != nil && s.Filestore.Create != nil:
+		return &s.Filestore.Create.Creation
+	case s.PersistentDisk != nil && s.PersistentDisk.Create != nil:
+		return &s.PersistentDisk.Create.Creation
+	}
+	return nil
+}
+
+// resolve fills in defaults that depend on the rest of the stack file.
+func (v *Volume) resolve(site *Site) {
 	if v.Claim == "" && v.Name != "" {
 		v.Claim = v.Name + "-claim"
 	}
@@ -52,8 +119,8 @@ func (v *Volume) Resolve(stack *Stack) {
 	if len(v.AccessModes) == 0 {
 		v.AccessModes = []corev1.PersistentVolumeAccessMode{v.kind().access}
 	}
-	if source, ok := v.Source().(interface{ resolve(*Stack) }); ok {
-		source.resolve(stack)
+	if source, ok := v.Source().(interface{ resolve(*Site) }); ok {
+		source.resolve(site)
 	}
 	if !v.MountedBySidecar() {
 		return
@@ -124,9 +191,9 @@ func (v *Volume) Identity() string {
 
 // checkVolumeList checks the volumes of a stack file. The path is of the list, and users returns the
 // pods that mount the volume with a name.
-func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stack *Stack, users func(name string) volumeUsers) {
+func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, site *Site, users func(name string) volumeUsers) {
 	for i, volume := range volumes {
-		volume.check(p, path.Index(i), stack)
+		volume.check(p, path.Index(i), site)
 		volume.checkNodes(p, path.Index(i), users(volume.Name))
 	}
 	input.Unique(p, path, "name", input.Words(volumes, func(v Volume) string { return v.Name }))
@@ -134,14 +201,14 @@ func checkVolumeList(p *input.Problems, path *field.Path, volumes []Volume, stac
 	input.Unique(p, path, "", input.Words(volumes, func(v Volume) string { return v.Identity() }))
 }
 
-func (v *Volume) check(p *input.Problems, path *field.Path, stack *Stack) {
+func (v *Volume) check(p *input.Problems, path *field.Path, site *Site) {
 	for i, mode := range v.AccessModes {
 		v.checkAccessMode(p, path.Child("accessModes").Index(i), mode)
 	}
 	if deletes := v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete; deletes && v.Source() != nil && (v.Creates() || !v.kind().deletable) {
 		p.Invalid(path.Child("reclaimPolicy"), v.ReclaimPolicy, "applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack if the data may be deleted with the stack")
 	}
-	v.checkSource(p, path, stack)
+	v.checkSource(p, path, site)
 	if f, size := v.Filestore, v.SizeGiB(); f != nil && f.Create != nil && size > 0 {
 		if next, _ := gcp.FilestoreSizes(f.Create.Tier, size); len(next) > 0 && !slices.Contains(next, size) {
 			p.Invalid(path.Child("size"), v.Size, "is not a capacity of an instance of the tier %s; write %s",
@@ -179,12 +246,12 @@ func checkMountOption(p *input.Problems, path *field.Path, option string, bucket
 const fileCacheOption = "file-cache:max-size-mb:"
 
 // checkSource checks that a volume has exactly one source, which must be valid. The path is of the volume.
-func (v *Volume) checkSource(p *input.Problems, path *field.Path, stack *Stack) {
+func (v *Volume) checkSource(p *input.Problems, path *field.Path, site *Site) {
 	switch written := v.Written(); len(written) {
 	case 0:
 		p.Required(path.Child("gcsFuse"), "write one source: %s", input.Or(volumeFields()))
 	case 1:
-		v.Source().check(p, path.Child(written[0]), stack)
+		v.Source().check(p, path.Child(written[0]), site)
 	default:
 		p.Forbidden(path.Child(written[1]), "%s is already set; write exactly one of %s and %s", written[0], written[0], written[1])
 	}
@@ -244,107 +311,6 @@ func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUse
 		remedy = "use filestore or gcsFuse"
 	}
 	p.Invalid(path.Child("accessModes"), modes, "allows one node to write, and the roles that mount the volume run on up to %d nodes (pools %s); %s, or put these roles on one pool with one node", users.nodes(), strings.Join(users.names(), ", "), remedy)
-}
-
-// StoredVolume is a volume of the stack with its path in the stack file.
-type StoredVolume struct {
-	Volume
-	Path *field.Path
-	// Contents completes "all …", like checkpoints.
-	Contents string
-}
-
-// volume returns the volume with a name, or nil.
-func (s *Stack) volume(name string) *Volume {
-	if i := slices.IndexFunc(s.Storage, func(v Volume) bool { return v.Name == name }); i >= 0 {
-		return &s.Storage[i]
-	}
-	return nil
-}
-
-// volumeUsers are the pods that mount a volume.
-type volumeUsers struct {
-	Pools    []Pool // where the pods may run
-	ReadOnly bool   // no pod writes
-	OnePod   bool   // there is one pod, and the storage may restrict its nodes
-}
-
-// nodes returns the maximum number of nodes of all pools.
-func (u volumeUsers) nodes() int {
-	nodes := 0
-	for _, pool := range u.Pools {
-		nodes += pool.MostNodes()
-	}
-	return nodes
-}
-
-// names returns the names of the pools.
-func (u volumeUsers) names() []string {
-	return input.Words(u.Pools, func(pool Pool) string { return pool.Name })
-}
-
-// JobsWrite reports whether a job can write to a volume.
-func (s *Stack) JobsWrite(volume string) bool { return !s.usersOf(volume).ReadOnly }
-
-// usersOf returns the node pools of the roles that mount a volume.
-func (s *Stack) usersOf(name string) volumeUsers {
-	users := volumeUsers{ReadOnly: true}
-	mounted := map[string]bool{}
-	for i := range s.Jobs {
-		for _, role := range s.Jobs[i].Roles() {
-			for _, v := range role.stored {
-				if v.Name == name {
-					mounted[role.NodePool], users.ReadOnly = true, users.ReadOnly && v.readOnly
-				}
-			}
-		}
-	}
-	for _, pool := range s.Pools() {
-		if mounted[pool.Name] {
-			users.Pools = append(users.Pools, pool)
-		}
-	}
-	slices.SortFunc(users.Pools, func(a, b Pool) int { return cmp.Compare(a.Name, b.Name) })
-	return users
-}
-
-// MountsVolume reports whether a role of the job mounts a volume of the stack.
-func (j *Job) MountsVolume(name string) bool {
-	return slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {
-		return slices.ContainsFunc(r.stored, func(v storedMount) bool { return v.Name == name })
-	})
-}
-
-// StoredVolumes returns all volumes of the stack, including the volume of PEDL's database.
-func (s *Stack) StoredVolumes() []StoredVolume {
-	var volumes []StoredVolume
-	for i, v := range s.Storage {
-		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(storageKey).Index(i), Contents: "checkpoints"})
-	}
-	if v, ok := s.PEDLDatabase(); ok {
-		volumes = append(volumes, StoredVolume{Volume: v, Path: field.NewPath(pedlKey, "postgresql", "persistence"), Contents: "of PEDL's data"})
-	}
-	return volumes
-}
-
-// GCSFuseSidecar returns the requests of the container that GKE adds to the pods of a role
-// that mounts buckets, and whether the role mounts one.
-func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
-	caches := int64(0)
-	for _, v := range kind.Of(j).stored {
-		if !v.MountedBySidecar() {
-			continue
-		}
-		asks := v.GCSFuse.Sidecar.Requests()
-		caches += v.fileCacheBytes()
-		most, found = capacity.Resources{
-			MilliCPU:       max(most.MilliCPU, asks.MilliCPU),
-			MemoryBytes:    max(most.MemoryBytes, asks.MemoryBytes),
-			EphemeralBytes: max(most.EphemeralBytes, asks.EphemeralBytes),
-		}, true
-	}
-	most.EphemeralBytes += caches
-	return most, found
 }
 
 // fileCacheBytes returns the limit of the file cache of a bucket, which is on the disk of the node.

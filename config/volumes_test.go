@@ -23,10 +23,10 @@ func keyIn(location string) string {
 var list = field.NewPath("persia:storage")
 
 // created describes a cluster that the stack creates.
-var created = &Stack{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"}}}
+var created = &Site{Project: "my-project", Cluster: Cluster{Region: "us-central1", Zones: []string{"us-central1-a", "us-central1-b"}}}
 
 // volumeLoad decodes and resolves volumes.
-func volumeLoad(t *testing.T, text string, stack *Stack) ([]Volume, *input.Problems) {
+func volumeLoad(t *testing.T, text string, site *Site) ([]Volume, *input.Problems) {
 	t.Helper()
 	json, err := yaml.YAMLToJSON([]byte(text))
 	require.NoError(t, err)
@@ -34,16 +34,16 @@ func volumeLoad(t *testing.T, text string, stack *Stack) ([]Volume, *input.Probl
 	p := &input.Problems{}
 	input.Decode(p, list, input.ParseJSON(string(json)), &volumes)
 	for i := range volumes {
-		volumes[i].Resolve(stack)
+		volumes[i].resolve(site)
 	}
 	return volumes, p
 }
 
 // problem returns the problems of volumes that no pod mounts, or that users mount.
-func problem(t *testing.T, text string, stack *Stack, users volumeUsers) error {
+func problem(t *testing.T, text string, site *Site, users volumeUsers) error {
 	t.Helper()
-	volumes, p := volumeLoad(t, text, stack)
-	checkVolumeList(p, list, volumes, stack, func(string) volumeUsers { return users })
+	volumes, p := volumeLoad(t, text, site)
+	checkVolumeList(p, list, volumes, site, func(string) volumeUsers { return users })
 	return p.Err()
 }
 
@@ -54,11 +54,11 @@ func over(source string) string { return "[{name: b, size: 1Ti, " + source + "}]
 func sized(size, source string) string { return "[{name: b, size: " + size + ", " + source + "}]" }
 
 func TestRefused(t *testing.T) {
-	existing := &Stack{Cluster: Cluster{Existing: &ExistingCluster{}}}
+	existing := &Site{Cluster: Cluster{Existing: &ExistingCluster{}}}
 	nfs := "nfs: {server: nfs, path: /a}"
 	for name, test := range map[string]struct {
 		volumes string
-		stack   *Stack
+		site    *Site
 		want    string
 	}{
 		"no name":                 {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
@@ -119,14 +119,14 @@ func TestRefused(t *testing.T) {
 		"regional disk of none":   {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: hyperdisk-balanced}}"), want: `[0].persistentDisk.create.type: Invalid value: "hyperdisk-balanced": has no regional disks; write pd-balanced or pd-ssd, or one zone`},
 		"folder of a bucket":      {volumes: over("gcsFuse: {bucket: 'gs://other/runs/a/'}"), want: `"gs://other/runs/a/": must be only the name of a bucket; write other, and only-dir=runs/a in mountOptions of the volume`},
 		"bucket and a slash":      {volumes: over("gcsFuse: {bucket: other/}"), want: "must be only the name of a bucket, without gs://"},
-		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), stack: existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
-		"disk of no project":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}"), stack: existing, want: "[0].persistentDisk.project: Required value"},
-		"instance of no address":  {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s}"), stack: existing, want: "[0].filestore.ip: Required value"},
+		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), site: existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},
+		"disk of no project":      {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a]}"), site: existing, want: "[0].persistentDisk.project: Required value"},
+		"instance of no address":  {volumes: over("filestore: {instance: fs, location: us-central1-a, share: s}"), site: existing, want: "[0].filestore.ip: Required value"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stack := created
-			if test.stack != nil {
-				stack = test.stack
+			if test.site != nil {
+				stack = test.site
 			}
 			err := problem(t, test.volumes, stack, volumeUsers{ReadOnly: true})
 			require.ErrorContains(t, err, test.want)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net"
 	"path"
-	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,26 +14,6 @@ import (
 	"persia/config/input"
 	"persia/gcp"
 )
-
-// Sources has a field for each kind of [VolumeSource]. A volume sets exactly one.
-type Sources struct {
-	HostPath       *HostPath       `json:"hostPath,omitempty"`
-	NFS            *NFS            `json:"nfs,omitempty"`
-	ISCSI          *ISCSI          `json:"iscsi,omitempty"`
-	Filestore      *Filestore      `json:"filestore,omitempty"`
-	GCSFuse        *GCSFuse        `json:"gcsFuse,omitempty"`
-	PersistentDisk *PersistentDisk `json:"persistentDisk,omitempty"`
-	CSI            *CSI            `json:"csi,omitempty"`
-}
-
-// VolumeSource is the storage that holds the data of a volume. Sources may have two more methods: resolve
-// fills in defaults that depend on the cluster, and checkUsers checks that pods can reach the storage.
-type VolumeSource interface {
-	// String names the storage for people, like gs://checkpoints.
-	fmt.Stringer
-	// check checks the fields. The path is of the source.
-	check(p *input.Problems, path *field.Path, stack *Stack)
-}
 
 // sourceKind has the properties of a kind of source.
 type sourceKind struct {
@@ -57,31 +36,6 @@ var sourceKinds = map[string]sourceKind{
 	"csi":            {access: corev1.ReadWriteMany, deletable: true},
 }
 
-// volumeFields returns the fields of all kinds of source.
-func volumeFields() []string {
-	return input.Words(reflect.VisibleFields(reflect.TypeFor[Sources]()), input.JSONName)
-}
-
-// Written returns the fields of the sources that the user set.
-func (s *Sources) Written() []string {
-	var written []string
-	for i, name := range volumeFields() {
-		if !reflect.ValueOf(s).Elem().Field(i).IsNil() {
-			written = append(written, name)
-		}
-	}
-	return written
-}
-
-// Field returns the field of the first source that the user set, or "".
-func (s *Sources) Field() string { return strings.Join(s.Written()[:min(1, len(s.Written()))], "") }
-
-// kind returns the properties of the source, which are zero without one.
-func (s *Sources) kind() sourceKind { return sourceKinds[s.Field()] }
-
-// API returns the Google Cloud API that the source needs, or "".
-func (s *Sources) API() string { return s.kind().api }
-
 // VolumeAPIs returns the Google Cloud APIs that some source needs.
 func VolumeAPIs() []string {
 	var apis []string
@@ -91,16 +45,6 @@ func VolumeAPIs() []string {
 		}
 	}
 	return apis
-}
-
-// Source returns the first source that the user set, or nil.
-func (s *Sources) Source() VolumeSource {
-	for i := range volumeFields() {
-		if source := reflect.ValueOf(s).Elem().Field(i); !source.IsNil() {
-			return source.Interface().(VolumeSource)
-		}
-	}
-	return nil
 }
 
 // Creation has the settings of all storage that the stack creates.
@@ -113,23 +57,10 @@ type Creation struct {
 	DeleteWithStack string `json:"deleteWithStack,omitempty"`
 }
 
-// Creation describes what the stack creates for a volume, or returns nil if the storage exists already.
-func (s *Sources) Creation() *Creation {
-	switch {
-	case s.GCSFuse != nil && s.GCSFuse.Create != nil:
-		return &s.GCSFuse.Create.Creation
-	case s.Filestore != nil && s.Filestore.Create != nil:
-		return &s.Filestore.Create.Creation
-	case s.PersistentDisk != nil && s.PersistentDisk.Create != nil:
-		return &s.PersistentDisk.Create.Creation
-	}
-	return nil
-}
-
 // check checks the settings of storage with a name, and reports whether the stack can create storage. It
 // requires DeleteWithStack to name the storage, so that a setting copied to another volume deletes nothing.
-func (c Creation) check(p *input.Problems, path *field.Path, stack *Stack, name string) bool {
-	if stack.existing() {
+func (c Creation) check(p *input.Problems, path *field.Path, site *Site, name string) bool {
+	if site.existing() {
 		p.Forbidden(path, "on an existing cluster, the stack creates nothing in Google Cloud; create the storage yourself, and remove create")
 		return false
 	}
@@ -137,6 +68,27 @@ func (c Creation) check(p *input.Problems, path *field.Path, stack *Stack, name 
 		p.Invalid(path.Child("deleteWithStack"), c.DeleteWithStack, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
 	}
 	return true
+}
+
+// volumeUsers are the pods that mount a volume.
+type volumeUsers struct {
+	Pools    []Pool // where the pods may run
+	ReadOnly bool   // no pod writes
+	OnePod   bool   // there is one pod, and the storage may restrict its nodes
+}
+
+// nodes returns the maximum number of nodes of all pools.
+func (u volumeUsers) nodes() int {
+	nodes := 0
+	for _, pool := range u.Pools {
+		nodes += pool.MostNodes()
+	}
+	return nodes
+}
+
+// names returns the names of the pools.
+func (u volumeUsers) names() []string {
+	return input.Words(u.Pools, func(pool Pool) string { return pool.Name })
 }
 
 // HostPath is a directory of the node on which a pod runs. The data is lost with the node.
@@ -149,7 +101,7 @@ type HostPath struct {
 
 func (h *HostPath) String() string { return "directory " + h.Path + " of the node" }
 
-func (h *HostPath) check(p *input.Problems, at *field.Path, _ *Stack) {
+func (h *HostPath) check(p *input.Problems, at *field.Path, _ *Site) {
 	if path.IsAbs(h.Path) && path.Clean(h.Path) == h.Path && h.Path != "/" {
 		checkSystemDirectory(p, at.Child("path"), h.Path)
 	}
@@ -176,7 +128,7 @@ type NFS struct {
 
 func (n *NFS) String() string { return "nfs://" + n.Server + n.Path }
 
-func (n *NFS) check(p *input.Problems, path *field.Path, _ *Stack) {
+func (n *NFS) check(p *input.Problems, path *field.Path, _ *Site) {
 	if n.Path != "/" {
 		input.Form(p, path.Child("path"), "directory", n.Path)
 	}
@@ -204,7 +156,7 @@ func (s *ISCSI) Portal() (host, port string) {
 
 func (s *ISCSI) String() string { return fmt.Sprintf("iSCSI target %s, LUN %d", s.IQN, s.LUN) }
 
-func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Stack) {
+func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Site) {
 	portal := path.Child("targetPortal")
 	host, port := s.Portal()
 	if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
@@ -236,10 +188,25 @@ type CSI struct {
 
 func (c *CSI) String() string { return c.Driver + " " + c.VolumeHandle }
 
-func (c *CSI) check(p *input.Problems, path *field.Path, _ *Stack) {
+func (c *CSI) check(p *input.Problems, path *field.Path, _ *Site) {
 	for name, kind := range sourceKinds {
 		if c.Driver != "" && c.Driver == kind.driver {
 			p.Invalid(path.Child("driver"), c.Driver, "is the driver of a source with its own rules; write %s", name)
 		}
+	}
+}
+
+// checkSystemDirectory refuses directories of the node's own software.
+func checkSystemDirectory(p *input.Problems, at *field.Path, directory string) {
+	if system := gcp.SystemDirectory(directory); system != "" {
+		p.Invalid(at, directory, "overlaps with %s, which belongs to the node; use your own directory, like /var/lib/data", system)
+	}
+}
+
+// checkWritable refuses directories that the nodes of a pool cannot create.
+func checkWritable(p *input.Problems, at *field.Path, directory string, pool Pool) {
+	if pool.ImageType == gcp.ImageCOS && path.IsAbs(directory) && gcp.SystemDirectory(directory) == "" && !gcp.WritableOnCOS(directory) {
+		p.Invalid(at, directory, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
+			pool.Name, input.Or(gcp.COSWritable), gcp.ImageUbuntu)
 	}
 }

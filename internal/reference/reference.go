@@ -258,7 +258,7 @@ func (r *Reference) comment(t reflect.Type, name string) string {
 	if text != "" || name == "" {
 		return text
 	}
-	of, isKey := f.Type, t == reflect.TypeFor[config.Stack]()
+	of, isKey := f.Type, f.Tag.Get("key") != ""
 	for slices.Contains([]reflect.Kind{reflect.Pointer, reflect.Slice, reflect.Map}, of.Kind()) && (isKey || !isOwn(of)) {
 		of = of.Elem()
 	}
