@@ -166,22 +166,17 @@ func (s *Stack) warn(p *input.Problems) {
 
 // Source is the configuration of a stack. A pulumi.Context implements it.
 type Source interface {
-	Project() string
-	Stack() string
 	// GetConfig returns the decrypted value of a key: a string as it is, and anything else as JSON.
 	GetConfig(key string) (string, bool)
 	// IsConfigSecret reports whether anything in the value of a key is a secret.
 	IsConfigSecret(key string) bool
 }
 
-// CheckSecrets refuses passwords and keys that are not Pulumi secrets, and Pulumi secrets
-// where the cluster or the state would hold them in plain text. Pulumi reports only whether
-// a key contains a secret, so CheckSecrets reads from the stack file, in files, where. For
-// values from elsewhere, like an environment of Pulumi ESC, it relies on the whole key.
-func CheckSecrets(source Source, files fs.FS) error {
+// CheckSecrets refuses passwords and keys that are not Pulumi secrets, and Pulumi secrets where the cluster or the
+// state would hold them in plain text. Pulumi reports only whether a key contains a secret, so CheckSecrets reads from
+// the stack file where. For values from elsewhere, like an environment of Pulumi ESC, it relies on the whole key.
+func CheckSecrets(source Source, file input.StackFile) error {
 	p := &input.Problems{}
-	// The user may name another file with --config-file.
-	file, _ := input.ReadStackFile(files, input.StackFileName(source.Stack()), source.Project())
 	for _, f := range keyFields() {
 		key := keyOf(f)
 		if text, ok := given(source.GetConfig, key); ok {

@@ -3,7 +3,6 @@ package config
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,9 +15,6 @@ type source struct {
 	values  input.Values
 	secrets map[string]bool
 }
-
-func (source) Project() string { return "persia" }
-func (source) Stack() string   { return "dev" }
 
 func (s source) GetConfig(key string) (string, bool) { return s.values.Get(key) }
 
@@ -58,11 +54,11 @@ func TestCheckSecrets(t *testing.T) {
 			text := "config:\n  " + strings.ReplaceAll(test.file, "\n", "\n  ")
 			file, err := input.ParseStackFile([]byte(text), Namespace)
 			require.NoError(t, err)
-			s, files := source{file.Config.Decrypted(), file.Config.Secrets()}, fstest.MapFS{}
-			if !test.elsewhere {
-				files["Pulumi.dev.yaml"] = &fstest.MapFile{Data: []byte(text)}
+			s := source{file.Config.Decrypted(), file.Config.Secrets()}
+			if test.elsewhere {
+				file = input.StackFile{}
 			}
-			err = CheckSecrets(s, files)
+			err = CheckSecrets(s, file)
 			if test.want == nil {
 				assert.NoError(t, err)
 				return

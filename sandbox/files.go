@@ -33,16 +33,15 @@ func (s source) file() string { return filepath.Join(s.stacks, input.StackFileNa
 
 // config returns the configuration of the stack as the program reads it, with other secrets.
 func (s source) config() (*config.Stack, error) {
-	files := os.DirFS(s.stacks)
-	if err := input.CheckKeys(files, config.Namespace, s.stack, config.Keys()); err != nil {
-		return nil, err
-	}
 	file, err := s.read()
 	if err != nil {
 		return nil, err
 	}
+	if err := file.CheckKeys(config.Namespace, config.Keys()); err != nil {
+		return nil, err
+	}
 	values := file.Config.Open(func(_ []any, ciphertext string) string { return standIn(ciphertext) })
-	return config.Load(values.Get, files)
+	return config.Load(values.Get, os.DirFS(s.stacks))
 }
 
 // project is the copy of the project that the engine works on.

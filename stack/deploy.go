@@ -67,13 +67,15 @@ type deployment struct {
 
 // read reads the stack file, and the state before this update.
 func (d *deployment) read(files fs.FS) (err error) {
-	if err = input.CheckKeys(files, d.ctx.Project(), d.ctx.Stack(), config.Keys()); err != nil {
+	// There may be no such file, because the user may name another one with --config-file.
+	file, _ := input.ReadStackFile(files, input.StackFileName(d.ctx.Stack()), d.ctx.Project())
+	if err = file.CheckKeys(d.ctx.Project(), config.Keys()); err != nil {
 		return err
 	}
 	if d.cfg, err = config.Load(d.ctx.GetConfig, files); err != nil {
 		return err
 	}
-	if err = config.CheckSecrets(d.ctx, files); err != nil {
+	if err = config.CheckSecrets(d.ctx, file); err != nil {
 		return err
 	}
 	if d.before, err = before.Read(d.ctx, path.Join(d.cfg.Project, d.cfg.Cluster.Region, d.cfg.Cluster.Name)); err != nil {

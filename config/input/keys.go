@@ -2,7 +2,6 @@ package input
 
 import (
 	"cmp"
-	"io/fs"
 	"slices"
 	"strings"
 
@@ -19,21 +18,16 @@ var instead = map[string]string{
 	"kubernetes:context":            "write existing.context of persia:cluster",
 }
 
-// CheckKeys refuses the keys in the file of a stack that Pulumi or the program ignores: keys outside of
-// config, unknown keys of the project, and keys of other namespaces, because the program configures its
-// providers itself. It skips a file that it cannot read, because the user may name another one with --config-file.
-func CheckKeys(files fs.FS, project, stack string, known []string) error {
-	file, err := ReadStackFile(files, StackFileName(stack), project)
-	if err != nil {
-		return nil
-	}
+// CheckKeys refuses the keys of a stack file that Pulumi or the program ignores: keys outside of config, unknown keys
+// of the project, and keys of other namespaces, because the program configures its providers itself.
+func (f StackFile) CheckKeys(project string, known []string) error {
 	var p Problems
-	for key := range file.Settings {
+	for key := range f.Settings {
 		if slices.Contains(known, project+":"+key) || strings.HasPrefix(key, project+":") {
 			p.Forbidden(field.NewPath(key), "is outside of %s, where Pulumi ignores it; indent it below %s", configuration, configuration)
 		}
 	}
-	for key := range file.Config {
+	for key := range f.Config {
 		namespace, name, _ := strings.Cut(key, ":")
 		ours := project + ":" + name
 		switch near := Nearest(ours, known); {

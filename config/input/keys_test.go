@@ -2,7 +2,6 @@ package input
 
 import (
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -29,14 +28,13 @@ func TestCheckKeys(t *testing.T) {
 		"no YAML":             {"config: [", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			files := fstest.MapFS{"Pulumi.dev.yaml": {Data: []byte(test.text)}}
-			err := CheckKeys(files, "persia", "dev", known)
+			file, _ := ParseStackFile([]byte(test.text), "persia")
+			err := file.CheckKeys("persia", known)
 			if test.want == "" {
 				assert.NoError(t, err)
 			} else {
 				assert.ErrorContains(t, err, test.want)
 			}
-			assert.NoError(t, CheckKeys(files, "persia", "prod", known), "there is no such file")
 		})
 	}
 }

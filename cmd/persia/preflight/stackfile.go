@@ -25,7 +25,7 @@ func Load(name string) (*config.Stack, error) {
 	}
 	values := file.Config.Open(func([]any, string) string { return sealed })
 	stack, err := config.Load(values.Get, files)
-	if ignored := input.CheckKeys(files, config.Namespace, name, config.Keys()); ignored != nil {
+	if ignored := file.CheckKeys(config.Namespace, config.Keys()); ignored != nil {
 		err = ignored
 	}
 	if err != nil && file.Settings[input.Environment] != nil {
