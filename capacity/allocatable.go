@@ -10,11 +10,10 @@ import (
 // of its kernel, the reservation for the kubelet and other daemons, and the eviction threshold.
 // GKE's own DaemonSets are pods, and take about 0.3 to 0.5 vCPU and 0.5 to 1 GiB of it.
 //
-// The published formula (GKE, "Plan GKE Standard node sizes") leaves the kernel out and promises up
-// to 10 GiB too much on a machine of 624 GiB. This is the formula with which GKE's autoscaler
-// predicts nodes (kubernetes/autoscaler, cluster-autoscaler/cloudprovider/gce, reserved.go and
-// gce_reserved.go). It predicts the CPUs and reservations of the nodes in testdata/nodes.json
-// exactly. Their kernels keep between 20 MiB more and 230 MiB less than it predicts.
+// The published formula (GKE, "Plan GKE Standard node sizes") leaves the kernel out and promises up to 10 GiB too much
+// on a machine of 624 GiB. This is the formula with which GKE's autoscaler predicts nodes (kubernetes/autoscaler,
+// cluster-autoscaler/cloudprovider/gce, reserved.go and gce_reserved.go). It predicts the CPUs and reservations of the
+// nodes in testdata/nodes.json exactly. Their kernels keep between 20 MiB more and 230 MiB less than it predicts.
 func Allocatable(m gcp.Machine) Resources {
 	return Resources{
 		MilliCPU: int64(m.CPUs)*1000 - reservedMilliCPU(m.CPUs),
@@ -24,8 +23,7 @@ func Allocatable(m gcp.Machine) Resources {
 	}
 }
 
-// evictionThreshold is the free memory, in bytes, below which the kubelet
-// evicts pods.
+// evictionThreshold is the free memory, in bytes, below which the kubelet evicts pods.
 const evictionThreshold = 100 * MiB
 
 // bracket reserves a share of the capacity from a threshold to the next one.

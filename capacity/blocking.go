@@ -61,8 +61,7 @@ func (b blocking) most() int {
 	return min(b.mostByVolume(), b.mostByPatterns(patterns))
 }
 
-// mostPatterns bounds the work. A node of three kinds of pods, thirty of each, has
-// a few thousand patterns.
+// mostPatterns bounds the work. A node of three kinds of pods, thirty of each, has a few thousand patterns.
 const mostPatterns = 20000
 
 // patterns returns the minimal sets of pods that leave too little room on a node, as numbers of

@@ -11,11 +11,9 @@ type Plan struct {
 	Pools []PoolPlan
 	// Nodes and Pods count all pools, with every pool at its maximum.
 	Nodes, Pods int
-	// Allocatable is the room that these nodes leave to pods, and Used the sum of the pods'
-	// requests.
+	// Allocatable is the room that these nodes leave to pods, and Used the sum of the pods' requests.
 	Allocatable, Used Resources
-	// Ranges are the address ranges of the network, and Quotas the Compute Engine quotas that the
-	// stack uses.
+	// Ranges are the address ranges of the network, and Quotas the Compute Engine quotas that the stack uses.
 	Ranges []Range
 	Quotas []Quota
 	// HourlyCost is the cost of all nodes, or nil if a machine has no known price.
@@ -42,8 +40,7 @@ type PoolPlan struct {
 	Stranded Resources
 	// BoundBy is the resource that decides how many nodes are needed, the scarcest.
 	BoundBy string
-	// HourlyCost is the cost of all nodes that the pool may have, or nil if the machine has no
-	// known price.
+	// HourlyCost is the cost of all nodes that the pool may have, or nil if the machine has no known price.
 	HourlyCost *float64
 	// Listed is true if that is Google's list price, and false for a price of the stack file.
 	Listed bool

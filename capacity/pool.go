@@ -27,8 +27,7 @@ type Pool struct {
 	Machine gcp.Machine
 	// Spot says that the nodes are spot machines.
 	Spot bool
-	// Node is the room for pods on one node: its allocatable resources less
-	// what the pods of DaemonSets ask for.
+	// Node is the room for pods on one node: its allocatable resources less what the pods of DaemonSets ask for.
 	Node Resources
 	// Nodes is the number of nodes that the pool may have.
 	Nodes int
@@ -46,8 +45,7 @@ type Upgrade struct {
 	Additional, Unavailable int
 	// Rounds is how many times GKE drains nodes until it has upgraded all of them.
 	Rounds int
-	// Jobs are the names of the jobs with replicas on the pool. Each round ends their
-	// attempts.
+	// Jobs are the names of the jobs with replicas on the pool. Each round ends their attempts.
 	Jobs []string
 }
 
@@ -70,9 +68,8 @@ func fit(node, request Resources) int {
 	return int(times)
 }
 
-// Needed returns the least number of nodes on which every pod finds room, in whatever order the
-// pods come and wherever the scheduler puts each of them. A good packing is not enough, because
-// the scheduler does not pack.
+// Needed returns the least number of nodes on which every pod finds room, in whatever order the pods come and wherever
+// the scheduler puts each of them. A good packing is not enough, because the scheduler does not pack.
 //
 // A pod stays pending only if it fits no node beside the pods that it cannot evict: pods of its own
 // priority or a higher one. So for each kind of pod, Needed packs the pods that outrank it so that

@@ -10,8 +10,7 @@ import (
 // Quota is an amount of a Compute Engine quota that a stack takes when all of its
 // pools are at their maximum and GKE upgrades them.
 type Quota struct {
-	// Name is the quota's, like N2_CPUS, with its dimension where it has one, like
-	// CPUS_PER_VM_FAMILY (vm_family C4).
+	// Name is the quota's, like N2_CPUS, with its dimension where it has one, like CPUS_PER_VM_FAMILY (vm_family C4).
 	Name string
 	// Region is a region, or global.
 	Region string
@@ -38,9 +37,8 @@ type Disk struct {
 	GB int
 }
 
-// Quotas adds up what node pools and additional disks use in a region, sorted by name. Names are
-// the quota names of the Compute Engine API (Compute Engine, "Allocation quotas"). Cloud NAT uses
-// at least one address.
+// Quotas adds up what node pools and additional disks use in a region, sorted by name. Names are the quota names of the
+// Compute Engine API (Compute Engine, "Allocation quotas"). Cloud NAT uses at least one address.
 func Quotas(region string, pools []Usage, disks []Disk) []Quota {
 	const global = "global"
 	amounts := map[Quota]int64{}

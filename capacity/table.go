@@ -29,8 +29,7 @@ func (p Plan) pools() *table {
 	return table
 }
 
-// stranded says what no pod requests on the nodes that are needed, and which resource is
-// used up first.
+// stranded says what no pod requests on the nodes that are needed, and which resource is used up first.
 func (p Plan) stranded() *table {
 	table := newTable("STRANDED IN", "CPU", "MEMORY", "GPUS", "BOUND BY")
 	for _, pool := range p.Pools {

@@ -9,8 +9,7 @@ import (
 // Training is a job that failures interrupt. All times are in hours.
 type Training struct {
 	Job string
-	// Checkpoint is how long the job takes to write one, and Restart how long a new attempt
-	// takes until it trains.
+	// Checkpoint is how long the job takes to write one, and Restart how long a new attempt takes until it trains.
 	Checkpoint, Restart float64
 	// BetweenFailures is the expected time between two failures of any node of the job.
 	BetweenFailures float64

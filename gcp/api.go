@@ -41,9 +41,8 @@ const (
 	RoleKeyUser    = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 )
 
-// MonitoringComponents are all parts of GKE whose metrics can be kept and that
-// every version takes, in the order of the enumeration (GKE API,
-// MonitoringComponentConfig), in which GKE answers.
+// MonitoringComponents are all parts of GKE whose metrics can be kept and that every version takes, in the order of the
+// enumeration (GKE API, MonitoringComponentConfig), in which GKE answers.
 var MonitoringComponents = []string{
 	"SYSTEM_COMPONENTS", "STORAGE", "HPA", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM",
 }

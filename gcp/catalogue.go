@@ -28,12 +28,10 @@ type catalogue struct {
 
 // gpu is a type of GPU.
 type gpu struct {
-	// Quota is the GPU's name in quotas, and OwnQuota says that it does not share
-	// GPUS_PER_GPU_FAMILY.
+	// Quota is the GPU's name in quotas, and OwnQuota says that it does not share GPUS_PER_GPU_FAMILY.
 	Quota    string
 	OwnQuota bool
-	// Attachable maps the numbers of GPUs that can be attached to an N1 machine to its largest
-	// number of vCPUs.
+	// Attachable maps the numbers of GPUs that can be attached to an N1 machine to its largest number of vCPUs.
 	Attachable map[int]int
 }
 
@@ -52,8 +50,7 @@ type machinePrice struct {
 type series struct {
 	// Prefix begins the names of the types.
 	Prefix string
-	// Sizes are types whose memory is proportional to their vCPUs, and whose name ends with the
-	// number of vCPUs.
+	// Sizes are types whose memory is proportional to their vCPUs, and whose name ends with the number of vCPUs.
 	Sizes map[string]struct {
 		GiBPerCPU float64
 		CPUs      []int
@@ -70,8 +67,7 @@ type series struct {
 	// GVNIC is only for machines that have no network interface but Google's, none for
 	// machines without it, and empty for machines that have either.
 	GVNIC string
-	// LocalSSDs maps the largest number of vCPUs to the numbers of local SSDs that such machines
-	// take.
+	// LocalSSDs maps the largest number of vCPUs to the numbers of local SSDs that such machines take.
 	LocalSSDs map[int][]int
 	// Bundled local SSDs are part of the machine.
 	Bundled         bool

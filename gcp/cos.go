@@ -6,14 +6,12 @@ import (
 	"strings"
 )
 
-// COSWritable are the directories of Container-Optimized OS below which anything
-// may be written. The root file system is read-only. What is below /mnt/disks, /run
-// and /tmp is in memory, and is lost when the node restarts. (Container-Optimized
-// OS, "Disks and file system overview".)
+// COSWritable are the directories of Container-Optimized OS below which anything may be written. The root file system
+// is read-only. What is below /mnt/disks, /run and /tmp is in memory, and is lost when the node restarts.
+// (Container-Optimized OS, "Disks and file system overview".)
 var COSWritable = []string{"/home", "/mnt/disks", "/mnt/stateful_partition", "/run", "/tmp", "/var"}
 
-// WritableOnCOS reports whether a node with Container-Optimized OS can create a
-// directory. The path is absolute.
+// WritableOnCOS reports whether a node with Container-Optimized OS can create a directory. The path is absolute.
 func WritableOnCOS(directory string) bool {
 	return slices.ContainsFunc(COSWritable, func(writable string) bool { return within(directory, writable) })
 }
@@ -26,8 +24,7 @@ var systemDirectories = []string{
 	"/var/lib/cni", "/var/lib/containerd", "/var/lib/docker", "/var/lib/google", "/var/lib/kubelet",
 }
 
-// SystemDirectory returns the directory of the node's own software that contains a directory or is
-// below it, or "".
+// SystemDirectory returns the directory of the node's own software that contains a directory or is below it, or "".
 func SystemDirectory(directory string) string {
 	for _, system := range systemDirectories {
 		if within(directory, system) || within(system, directory) {

@@ -5,9 +5,8 @@ import (
 	"strconv"
 )
 
-// customForm matches custom machine types: their series, which is N1 without one, their vCPUs,
-// and their memory in MiB (Compute Engine, "Create a VM with a custom machine type"). Of G2, the name
-// does not say the number of GPUs.
+// customForm matches custom machine types: their series, which is N1 without one, their vCPUs, and their memory in MiB
+// (Compute Engine, "Create a VM with a custom machine type"). Of G2, the name does not say the number of GPUs.
 var customForm = regexp.MustCompile(`^(?:(?:e2|n1|n2|n2d|n4)-)?custom-([1-9][0-9]{0,2})-([1-9][0-9]{2,7})(?:-ext)?$`)
 
 // custom returns the machine of a custom type, whose name says its shape.

@@ -16,9 +16,8 @@ func (m Machine) WithGPUs(gpuType string, count int) Machine {
 	return m
 }
 
-// AttachableCounts returns the numbers of GPUs of a type that can be attached to the machine, in
-// ascending order, or none if the machine takes no GPUs or has more vCPUs than GPUs of this type
-// allow.
+// AttachableCounts returns the numbers of GPUs of a type that can be attached to the machine, in ascending order, or
+// none if the machine takes no GPUs or has more vCPUs than GPUs of this type allow.
 func (m Machine) AttachableCounts(gpuType string) []int {
 	if !m.TakesGPUs() {
 		return nil

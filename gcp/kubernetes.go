@@ -13,8 +13,7 @@ const (
 	GPUDriverDisabled = "disabled"
 	// LabelSpot is true on spot nodes.
 	LabelSpot = "cloud.google.com/gke-spot"
-	// LabelZone is the zone of the node, as the driver of Persistent Disks names it in the
-	// affinity of volumes.
+	// LabelZone is the zone of the node, as the driver of Persistent Disks names it in the affinity of volumes.
 	LabelZone = "topology.gke.io/zone"
 	// LabelQueued is true on nodes of queued provisioning.
 	LabelQueued = "cloud.google.com/gke-queued"

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Machine is a machine type of Compute Engine, with the GPUs that it comes with
-// or that are attached to it.
+// Machine is a machine type of Compute Engine, with the GPUs that it comes with or that are attached to it.
 type Machine struct {
 	// Type is the name at Compute Engine, like a2-highgpu-8g.
 	Type string
@@ -15,11 +14,9 @@ type Machine struct {
 	CPUs int
 	// MemoryBytes is the physical memory in bytes.
 	MemoryBytes int64
-	// GPUs is the number of GPUs. Types of A2, A3, A4, G2 and G4 include them;
-	// [Machine.WithGPUs] attaches GPUs to N1.
+	// GPUs is the number of GPUs. Types of A2, A3, A4, G2 and G4 include them; [Machine.WithGPUs] attaches GPUs to N1.
 	GPUs int
-	// GPUType is the accelerator's name at Compute Engine, like
-	// nvidia-tesla-a100. It is empty without GPUs.
+	// GPUType is the accelerator's name at Compute Engine, like nvidia-tesla-a100. It is empty without GPUs.
 	GPUType string
 }
 

@@ -25,8 +25,7 @@ const ManagedPrometheus Monitoring = "monitoring.googleapis.com"
 // has the fields of Google's kind that the program writes.
 type PodMonitoring = Custom[PodMonitoringSpec]
 
-// PodMonitoringSpec says which pods are scraped, on which ports, and which labels their
-// series get.
+// PodMonitoringSpec says which pods are scraped, on which ports, and which labels their series get.
 type PodMonitoringSpec struct {
 	Selector     metav1.LabelSelector `json:"selector"`
 	Endpoints    []map[string]any     `json:"endpoints"`

@@ -29,8 +29,7 @@ func TCP(numbers ...int32) []networkingv1.NetworkPolicyPort {
 	return ports
 }
 
-// ToAPIServer allows pods to connect to the API server. GKE's API server listens on port 443, others
-// on 6443.
+// ToAPIServer allows pods to connect to the API server. GKE's API server listens on port 443, others on 6443.
 func ToAPIServer() []networkingv1.NetworkPolicyEgressRule {
 	return []networkingv1.NetworkPolicyEgressRule{{Ports: TCP(443, 6443)}}
 }
@@ -44,9 +43,8 @@ func policyPort(protocol corev1.Protocol, number int32) networkingv1.NetworkPoli
 	return networkingv1.NetworkPolicyPort{Protocol: &protocol, Port: new(intstr.FromInt32(number))}
 }
 
-// ServicePort returns a port of a Service whose pods listen on the same number. It sets
-// the target port, because the API server would otherwise fill it in, and every plan
-// would remove it again.
+// ServicePort returns a port of a Service whose pods listen on the same number. It sets the target port, because the
+// API server would otherwise fill it in, and every plan would remove it again.
 func ServicePort(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: number, TargetPort: intstr.FromInt32(number)}
 }

@@ -55,9 +55,8 @@ func (r *Registrar) Component(typeToken, name string) *Objects {
 // Parent has a resource belong to the component.
 func (o *Objects) Parent() pulumi.ResourceOrInvokeOption { return pulumi.Parent(&o.component) }
 
-// Child returns the options of a resource of the component, which inherits nothing from the component's
-// own options and depends on needs. Pulumi makes a component wait for its dependencies, but not the
-// component's children.
+// Child returns the options of a resource of the component, which inherits nothing from the component's own options and
+// depends on needs. Pulumi makes a component wait for its dependencies, but not the component's children.
 func (o *Objects) Child(needs []pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.Composite(o.Parent(), After(needs))
 }

@@ -37,8 +37,7 @@ type Operator struct {
 	Kinds map[string]*extensionsv1.CustomResourceDefinition
 }
 
-// resourceAnnotation of an object in a manifest is the name of its resource in Pulumi, where that is
-// not the object's.
+// resourceAnnotation of an object in a manifest is the name of its resource in Pulumi, where that is not the object's.
 const resourceAnnotation = "resource"
 
 // AddOperator registers an operator after needs. It returns the resource that is ready last, when the
@@ -86,8 +85,7 @@ func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.Cus
 	if webhooks == nil {
 		return ready
 	}
-	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first
-	// object comes.
+	// Pulumi waits until the Service has an endpoint: the webhooks serve before the first object comes.
 	return o.Add(name, webhooks, append(Needs(ready), needs...))
 }
 
@@ -108,9 +106,8 @@ func bindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
 	return nil
 }
 
-// read reads the manifest of an operator, whose image nodes pull from a reference. It completes the
-// Deployment, and adds policies that close the namespace in both directions, except for the operator's
-// connections to the API server.
+// read reads the manifest of an operator, whose image nodes pull from a reference. It completes the Deployment, and
+// adds policies that close the namespace in both directions, except for the operator's connections to the API server.
 func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object, error) {
 	text, err := Fill(o.Manifest, struct {
 		Image, Configuration string

@@ -18,10 +18,9 @@ func After(needs []pulumi.CustomResource) pulumi.ResourceOption {
 	return pulumi.DependsOn(resources)
 }
 
-// workloadTimeout limits how long the pods of a workload may take to become ready.
-// Before that, a pool may have to start nodes, install drivers, and pull images of
-// several GB, which takes far longer than the Kubernetes provider's default of 10
-// minutes.
+// workloadTimeout limits how long the pods of a workload may take to become ready. Before that, a pool may have to
+// start nodes, install drivers, and pull images of several GB, which takes far longer than the Kubernetes provider's
+// default of 10 minutes.
 const workloadTimeout = time.Hour
 
 // RolloutTime is how long one replica may take in a rolling update: its grace period, a
@@ -31,9 +30,8 @@ const RolloutTime = 2 * time.Minute
 // WorkloadTimeouts sets the timeouts of a workload to workloadTimeout.
 func WorkloadTimeouts() pulumi.ResourceOption { return RolloutTimeouts(0) }
 
-// RolloutTimeouts is like [WorkloadTimeouts], for replicas that start in parallel but
-// that an update replaces one at a time, as a StatefulSet does: before Kubernetes 1.35, the
-// feature gate of its maxUnavailable is off.
+// RolloutTimeouts is like [WorkloadTimeouts], for replicas that start in parallel but that an update replaces one at a
+// time, as a StatefulSet does: before Kubernetes 1.35, the feature gate of its maxUnavailable is off.
 func RolloutTimeouts(replicas int) pulumi.ResourceOption {
 	return pulumi.Timeouts(rolloutTimeouts(replicas))
 }

@@ -28,9 +28,8 @@ type Object struct {
 	Status   pulumi.MapOutput `pulumi:"status"`
 }
 
-// Version changes with each change of the object, and reveals nothing of its content. A
-// pod template that contains the Version of a Secret restarts its pods when the Secret
-// changes.
+// Version changes with each change of the object, and reveals nothing of its content. A pod template that contains the
+// Version of a Secret restarts its pods when the Secret changes.
 func (o *Object) Version() pulumi.Output {
 	return o.Metadata.MapIndex(pulumi.String("resourceVersion"))
 }
@@ -71,8 +70,7 @@ func register(ctx *pulumi.Context, name string, object runtime.Object, later Lat
 	return registered, nil
 }
 
-// kindOf returns the kind that an object names, as custom resources do, or the kind of its Go
-// type.
+// kindOf returns the kind that an object names, as custom resources do, or the kind of its Go type.
 func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 	if gvk := object.GetObjectKind().GroupVersionKind(); !gvk.Empty() {
 		return gvk, nil
@@ -124,10 +122,9 @@ func toMap(fields map[string]any) pulumi.Map {
 	return converted
 }
 
-// unwritten reports whether a field was never set, although Kubernetes' Go types print
-// it: null for a time, and an empty object for a struct that is not a pointer, which
-// omitempty does not omit. The API server fills these fields in, so a provider that
-// compares inputs with the server's object would see a change in every plan.
+// unwritten reports whether a field was never set, although Kubernetes' Go types print it: null for a time, and an
+// empty object for a struct that is not a pointer, which omitempty does not omit. The API server fills these fields in,
+// so a provider that compares inputs with the server's object would see a change in every plan.
 func unwritten(name string, value any) bool {
 	if value == nil {
 		return true

@@ -42,10 +42,9 @@ func (s *Sandbox) down(ctx context.Context) error {
 	return os.RemoveAll(s.path())
 }
 
-// startOrReplace starts the control plane, which shows when everything is gone. If it does not
-// start, because its files are damaged or its ports are taken, startOrReplace replaces it by an
-// empty one and returns lost: its Kubernetes objects are gone too. It never replaces the
-// control plane of a protected stack.
+// startOrReplace starts the control plane, which shows when everything is gone. If it does not start, because its files
+// are damaged or its ports are taken, startOrReplace replaces it by an empty one and returns lost: its Kubernetes
+// objects are gone too. It never replaces the control plane of a protected stack.
 func (s *Sandbox) startOrReplace(ctx context.Context) (lost bool, err error) {
 	broken := s.start(ctx)
 	if broken == nil || ctx.Err() != nil {

@@ -75,8 +75,7 @@ func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Con
 	return nil
 }
 
-// brief removes the output of the Pulumi CLI, which has been shown already, from an error
-// of the Automation API.
+// brief removes the output of the Pulumi CLI, which has been shown already, from an error of the Automation API.
 func brief(err error) error {
 	if message, _, repeats := strings.Cut(err.Error(), "\ncode: "); repeats {
 		return errors.New(message + "; its output is above")

@@ -22,8 +22,7 @@ const projectFile = "Pulumi.yaml"
 
 // source has the folders of the user's files, which the sandbox only reads.
 type source struct {
-	// project contains Pulumi.yaml; stacks contains the stack file and the files that it
-	// names.
+	// project contains Pulumi.yaml; stacks contains the stack file and the files that it names.
 	project, stacks string
 	stack           string
 }
@@ -68,9 +67,8 @@ func (s source) copyTo(dir string) (project, error) {
 	return p, err
 }
 
-// writeStackFile copies the stack file without its secrets, and returns secrets to replace
-// them. It keeps the salt that Pulumi added to the last copy and that belongs to this
-// sandbox's passphrase.
+// writeStackFile copies the stack file without its secrets, and returns secrets to replace them. It keeps the salt that
+// Pulumi added to the last copy and that belongs to this sandbox's passphrase.
 func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	file, err := s.read()
 	if err != nil {
@@ -100,8 +98,7 @@ func (s source) read() (input.StackFile, error) {
 	return input.ReadStackFile(os.DirFS(s.stacks), input.StackFileName(s.stack), config.Namespace)
 }
 
-// machines returns the machine types that the stack file describes. The program reports
-// errors in the description.
+// machines returns the machine types that the stack file describes. The program reports errors in the description.
 func (s source) machines() (gke.Machines, error) {
 	file, err := s.read()
 	if err != nil {
@@ -119,8 +116,7 @@ func (s source) machines() (gke.Machines, error) {
 	return machines, nil
 }
 
-// program returns the program, which reads the user's files and not the copy that the
-// engine works on.
+// program returns the program, which reads the user's files and not the copy that the engine works on.
 func (s source) program() pulumi.RunFunc {
 	return func(ctx *pulumi.Context) error {
 		// The state records the call stack of each resource. A goroutine keeps the

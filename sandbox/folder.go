@@ -41,8 +41,7 @@ func (f folder) State() State { return State{f.path("state"), f.stack} }
 // realNode returns the file that names the real node's pool.
 func (f folder) realNode() string { return f.path("real-node.json") }
 
-// passphrase returns the secret that encrypts the stack's state, and creates it the first
-// time.
+// passphrase returns the secret that encrypts the stack's state, and creates it the first time.
 func (f folder) passphrase() (string, error) {
 	path := f.path("passphrase")
 	text, err := os.ReadFile(path)
@@ -56,8 +55,7 @@ func (f folder) passphrase() (string, error) {
 // bin returns the folder of the programs that replace the user's.
 func (f folder) bin() string { return f.path("bin") }
 
-// writeAuthPlugin writes a gke-gcloud-auth-plugin that prints the administrator's
-// credential for the control plane.
+// writeAuthPlugin writes a gke-gcloud-auth-plugin that prints the administrator's credential for the control plane.
 func (f folder) writeAuthPlugin(cluster *rest.Config) error {
 	if err := os.MkdirAll(f.bin(), 0o700); err != nil {
 		return err

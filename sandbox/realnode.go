@@ -115,8 +115,7 @@ func RunNode(ctx context.Context, text string) error {
 	return node.Run(ctx, options, nodeLogger())
 }
 
-// BootMachine is the first process of the real node's machine in dir. It returns only if
-// the machine cannot start.
+// BootMachine is the first process of the real node's machine in dir. It returns only if the machine cannot start.
 func BootMachine(dir string) error { return node.Boot(dir, nodeLogger()) }
 
 // nodeLogger does not go by slog's default, which the Pulumi SDK silences.

@@ -32,8 +32,7 @@ const parallel = 64
 type Options struct {
 	// Project is the folder of Pulumi.yaml.
 	Project string
-	// Stacks is the folder of the stack file and the files that it names. Default:
-	// Project.
+	// Stacks is the folder of the stack file and the files that it names. Default: Project.
 	Stacks string
 	// Stack is the stack's name, as in Pulumi.prod.yaml.
 	Stack string
@@ -220,8 +219,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.real.start(ctx, s); err != nil {
 		return err
 	}
-	// On a busy machine, a component that has waited too long for the API server gives up shortly after
-	// the start.
+	// On a busy machine, a component that has waited too long for the API server gives up shortly after the start.
 	return s.cluster.Start(ctx, s.options.Out)
 }
 

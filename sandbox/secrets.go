@@ -25,13 +25,11 @@ func takeSecrets(values input.Values) (input.Values, auto.ConfigMap) {
 	return left, secrets
 }
 
-// ciphertext is how texts begin that Pulumi has encrypted: by a key or a passphrase, or
-// by Pulumi Cloud.
+// ciphertext is how texts begin that Pulumi has encrypted: by a key or a passphrase, or by Pulumi Cloud.
 var ciphertext = regexp.MustCompile(`^(v1:|AAAB)`)
 
-// standIn takes the place of a secret, which only its owner's key opens. It is the same
-// as long as the secret is. In an example, where nothing is encrypted, the text itself
-// is the secret.
+// standIn takes the place of a secret, which only its owner's key opens. It is the same as long as the secret is. In an
+// example, where nothing is encrypted, the text itself is the secret.
 func standIn(text string) string {
 	if !ciphertext.MatchString(text) {
 		return text

@@ -47,15 +47,13 @@ func (s State) Resources() (resources, pending int, err error) {
 	return len(saved.Checkpoint.Latest.Resources), len(saved.Checkpoint.Latest.PendingOperations), err
 }
 
-// Locks are the files of the updates that have begun and not ended. If no command is at work, it was
-// killed.
+// Locks are the files of the updates that have begun and not ended. If no command is at work, it was killed.
 func (s State) Locks() []string {
 	locks, _ := filepath.Glob(filepath.Join(s.dir, ".pulumi", "locks", "organization", "persia", s.stack, "*.json"))
 	return locks
 }
 
-// endCLI ends the CLIs that hold a lock: one that is killed without its children goes on, and would write
-// the state.
+// endCLI ends the CLIs that hold a lock: one that is killed without its children goes on, and would write the state.
 func (s State) endCLI(ctx context.Context, executable string) error {
 	for _, lock := range s.Locks() {
 		var holder struct{ PID int }

@@ -58,8 +58,7 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// printEnded prints which background programs have ended. Only the next up starts them
-// again.
+// printEnded prints which background programs have ended. Only the next up starts them again.
 func (s *Sandbox) printEnded(out io.Writer) {
 	programs := map[string]process.Background{"agent": s.agent()}
 	if s.real.Pool != "" {

@@ -14,8 +14,7 @@ import (
 type Args struct {
 	// Stack is the whole name of the stack.
 	Stack string
-	// Namespaces are the stack's namespaces. No pod there shares its node's namespaces or is
-	// privileged.
+	// Namespaces are the stack's namespaces. No pod there shares its node's namespaces or is privileged.
 	Namespaces []string
 	// ImageNamespaces are the Namespaces whose pods run only known images: by digest, or from the
 	// repositories of Images.
@@ -32,8 +31,7 @@ const (
 	StackAnnotation = "persia.com/stack"
 )
 
-// NewPolicies registers the policies, each with what puts it into force. It returns what must exist before
-// pods.
+// NewPolicies registers the policies, each with what puts it into force. It returns what must exist before pods.
 func NewPolicies(r *kube.Registrar, name string, args Args) []pulumi.CustomResource {
 	var bindings []pulumi.CustomResource
 	objects := r.Component("persia:admission:Policies", name)

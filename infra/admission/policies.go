@@ -53,10 +53,9 @@ func imagesPolicy(name string, namespaces, repositories []string) *admissionv1.V
 	}})
 }
 
-// claimsPolicy stops who deletes a claim with data by hand. Pulumi's Kubernetes provider
-// deletes with foreground propagation unless an object says otherwise
-// (pulumi.com/deletionPropagationPolicy), and kubectl only when it is told to. The
-// controllers of Kubernetes empty a namespace that is being deleted.
+// claimsPolicy stops who deletes a claim with data by hand. Pulumi's Kubernetes provider deletes with foreground
+// propagation unless an object says otherwise (pulumi.com/deletionPropagationPolicy), and kubectl only when it is told
+// to. The controllers of Kubernetes empty a namespace that is being deleted.
 func claimsPolicy(name string, namespaces []string) *admissionv1.ValidatingAdmissionPolicy {
 	rule := resourceRule([]string{"persistentvolumeclaims"}, admissionv1.Delete)
 	const ofStack = "has(oldObject.metadata.labels) && 'app.kubernetes.io/managed-by' in oldObject.metadata.labels && " +
@@ -68,8 +67,7 @@ func claimsPolicy(name string, namespaces []string) *admissionv1.ValidatingAdmis
 	}})
 }
 
-// eachContainer returns an expression that requires an expression about c of every container of a
-// pod.
+// eachContainer returns an expression that requires an expression about c of every container of a pod.
 func eachContainer(expression string) string {
 	return fmt.Sprintf("object.spec.containers.all(c, %[1]s) && "+
 		"(!has(object.spec.initContainers) || object.spec.initContainers.all(c, %[1]s)) && "+
@@ -87,8 +85,7 @@ func resourceRule(resources []string, operations ...admissionv1.OperationType) a
 	}}
 }
 
-// policy returns a policy. If the API server cannot evaluate it, it refuses the requests that
-// match.
+// policy returns a policy. If the API server cannot evaluate it, it refuses the requests that match.
 func policy(name string, namespaces []string, rule admissionv1.NamedRuleWithOperations, condition string, validations []admissionv1.Validation) *admissionv1.ValidatingAdmissionPolicy {
 	forbidden := metav1.StatusReasonForbidden
 	for i := range validations {

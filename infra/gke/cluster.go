@@ -24,8 +24,7 @@ type Args struct {
 	NVIDIADriver config.NVIDIADriver
 	// Images says where nodes pull images from.
 	Images config.Images
-	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork
-	// takes it over again.
+	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork takes it over again.
 	KeepNetwork, AdoptNetwork bool
 	// Keys grants Google's services the use of keys.
 	Keys *iam.Keys
@@ -46,10 +45,9 @@ type Cluster struct {
 	ControlPlane pulumi.CustomResource
 	// Provider registers objects inside the cluster, after its node pools.
 	Provider pulumi.ProviderResource
-	// Adopter registers objects that may exist when the stack creates them: an earlier life of
-	// the stack left them on purpose, the user made them for the stack, or Kubernetes makes them
-	// itself. Provider refuses to create what exists. Adopter is nil unless [Args] or [UseCluster]
-	// ask for it.
+	// Adopter registers objects that may exist when the stack creates them: an earlier life of the stack left them on
+	// purpose, the user made them for the stack, or Kubernetes makes them itself. Provider refuses to create what
+	// exists. Adopter is nil unless [Args] or [UseCluster] ask for it.
 	Adopter pulumi.ProviderResource
 }
 
@@ -166,8 +164,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 			MasterIpv4CidrBlock:   pulumi.String(cluster.Network.ControlPlane),
 		},
 		MasterAuthorizedNetworksConfig: authorizedNetworks(cluster.AuthorizedNetworks),
-		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned
-		// off, which replaces the cluster.
+		// GKE turns it on by itself from 1.36 on. Unsaid, it would be taken for turned off, which replaces the cluster.
 		EnableL4IlbSubsetting:     pulumi.Bool(true),
 		EnableIntranodeVisibility: pulumi.Bool(false),
 		DatapathProvider:          pulumi.String("ADVANCED_DATAPATH"),
@@ -178,8 +175,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 			ClusterDnsDomain: pulumi.String("cluster.local"),
 		},
 
-		// A Service with an external address of its choosing could take the traffic of
-		// another (CVE-2020-8554).
+		// A Service with an external address of its choosing could take the traffic of another (CVE-2020-8554).
 		ServiceExternalIpsConfig: container.ClusterServiceExternalIpsConfigArgs{Enabled: pulumi.Bool(false)},
 
 		WorkloadIdentityConfig: container.ClusterWorkloadIdentityConfigArgs{

@@ -13,9 +13,8 @@ import (
 var (
 	// byLogin is for people: the account that gcloud is logged in with.
 	byLogin []string
-	// byDefaultCredentials is for Pulumi, which reaches Google Cloud itself by
-	// application default credentials: without a login of gcloud, as in most
-	// continuous integration, there is no other way in.
+	// byDefaultCredentials is for Pulumi, which reaches Google Cloud itself by application default credentials: without
+	// a login of gcloud, as in most continuous integration, there is no other way in.
 	byDefaultCredentials = []string{"--use_application_default_credentials"}
 )
 

@@ -16,11 +16,9 @@ import (
 	"persia/kube"
 )
 
-// newNodePools registers the node pools. While the cluster is protected from
-// deletion, so is each pool: Pulumi refuses a change that would replace it, and its
-// removal. To replace a pool, set the cluster's deletionProtection to false along
-// with the change; to remove one, set it to false and run `pulumi up`, and remove
-// the pool then.
+// newNodePools registers the node pools. While the cluster is protected from deletion, so is each pool: Pulumi refuses
+// a change that would replace it, and its removal. To replace a pool, set the cluster's deletionProtection to false
+// along with the change; to remove one, set it to false and run `pulumi up`, and remove the pool then.
 func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, identity *nodeIdentity, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	// GKE taints a GPU pool only if the cluster has a pool without GPUs when it creates the GPU
 	// pool, and not later (GKE, "Run GPUs in Standard node pools").
@@ -94,10 +92,9 @@ func updateTimeout(pool config.Pool) string {
 
 // ignoredChanges returns the inputs that others change.
 //
-// GKE returns the numbers of nodes: the first would replace the pool, and the second would undo the
-// autoscaler's work. GKE sets the kubelet's configuration and labels of its own on every pool.
-// Before 6.18.1 the provider treats them as the program's, and GKE refuses its update to remove
-// them because the update names no field.
+// GKE returns the numbers of nodes: the first would replace the pool, and the second would undo the autoscaler's work.
+// GKE sets the kubelet's configuration and labels of its own on every pool. Before 6.18.1 the provider treats them as
+// the program's, and GKE refuses its update to remove them because the update names no field.
 func ignoredChanges(pool config.Pool) []string {
 	ignored := []string{"initialNodeCount", "nodeConfig.kubeletConfig", "nodeConfig.resourceLabels"}
 	if pool.Autoscaling != nil {

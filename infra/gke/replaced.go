@@ -146,11 +146,10 @@ func CheckRanges(project string, cluster config.Cluster, resources map[resource.
 	return errors.Join(problems...)
 }
 
-// checkNodeRange refuses a range of the nodes that does not contain the range that they have.
-// Google Cloud only lets such a range grow: any other change replaces the subnetwork, and the
-// cluster in it. The range is not part of the cluster's identifier, because it could not grow
-// there, so Pulumi would take the objects of the old cluster for objects of the new one, and leave
-// the new cluster empty.
+// checkNodeRange refuses a range of the nodes that does not contain the range that they have. Google Cloud only lets
+// such a range grow: any other change replaces the subnetwork, and the cluster in it. The range is not part of the
+// cluster's identifier, because it could not grow there, so Pulumi would take the objects of the old cluster for
+// objects of the new one, and leave the new cluster empty.
 func checkNodeRange(wanted, has string) error {
 	is, err := netip.ParsePrefix(wanted)
 	if err != nil {

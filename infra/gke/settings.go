@@ -16,9 +16,8 @@ import (
 	"persia/infra/iam"
 )
 
-// authorizedNetworks without any lets only the cluster's own network in. The public
-// addresses of Google Cloud, which anybody can rent, are let in unless GKE is told
-// otherwise.
+// authorizedNetworks without any lets only the cluster's own network in. The public addresses of Google Cloud, which
+// anybody can rent, are let in unless GKE is told otherwise.
 func authorizedNetworks(networks []config.AuthorizedNetwork) container.ClusterMasterAuthorizedNetworksConfigArgs {
 	blocks := container.ClusterMasterAuthorizedNetworksConfigCidrBlockArray{}
 	for _, network := range networks {

@@ -8,8 +8,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 )
 
-// projectNumber asks the provider of a component for the number of a project. IAM names a project by
-// its number.
+// projectNumber asks the provider of a component for the number of a project. IAM names a project by its number.
 func projectNumber(ctx *pulumi.Context, project string, component pulumi.InvokeOption) (string, error) {
 	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project}, component)
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 type BucketGrantsArgs struct {
 	// Project is the Google Cloud project of the cluster.
 	Project string
-	// Buckets are the buckets by their names in the stack file. Each grant comes after its
-	// bucket.
+	// Buckets are the buckets by their names in the stack file. Each grant comes after its bucket.
 	Buckets []Bucket
 	// Namespace and ServiceAccount identify the pods.
 	Namespace, ServiceAccount string

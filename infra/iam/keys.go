@@ -11,8 +11,7 @@ import (
 	"persia/gcp"
 )
 
-// Service is a Google service that encrypts with keys of Cloud KMS. In each project it acts as its
-// service agent.
+// Service is a Google service that encrypts with keys of Cloud KMS. In each project it acts as its service agent.
 type Service string
 
 // Services, by the names of their agents ("Service agents" in the documentation of IAM).
@@ -23,10 +22,9 @@ const (
 	CloudStorage     Service = "gs-project-accounts"
 )
 
-// Keys grants services the use of keys in a project. It has one resource for each key and service,
-// however many disks or buckets need it. Destroy keeps the grants: a disk or a bucket that outlives
-// the stack cannot be read without its key, and another stack of the project may hold the same
-// grant, which IAM stores only once.
+// Keys grants services the use of keys in a project. It has one resource for each key and service, however many disks
+// or buckets need it. Destroy keeps the grants: a disk or a bucket that outlives the stack cannot be read without its
+// key, and another stack of the project may hold the same grant, which IAM stores only once.
 type Keys struct {
 	pulumi.ResourceState
 

@@ -29,9 +29,8 @@ func bucket(s *config.GCSFuse) backend {
 	return b
 }
 
-// SidecarAnnotations have GKE add a container to a pod that mounts buckets for it,
-// and say what that requests. It has no limits: a pod would be evicted for a
-// checkpoint that is larger than the limit of ephemeral storage.
+// SidecarAnnotations have GKE add a container to a pod that mounts buckets for it, and say what that requests. It has
+// no limits: a pod would be evicted for a checkpoint that is larger than the limit of ephemeral storage.
 func SidecarAnnotations(requests capacity.Resources) map[string]string {
 	const unlimited = "0"
 	return map[string]string{

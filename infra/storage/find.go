@@ -47,9 +47,8 @@ type Cloud struct {
 	Provider pulumi.ProviderResource
 }
 
-// Find looks up the storage of volumes by name, before the program registers anything. The stack
-// takes over what an earlier life of it left. Find refuses storage that the stack must not take
-// over, shrink or replace.
+// Find looks up the storage of volumes by name, before the program registers anything. The stack takes over what an
+// earlier life of it left. Find refuses storage that the stack must not take over, shrink or replace.
 func Find(ctx *pulumi.Context, cloud Cloud, volumes []config.StoredVolume) (map[string]Found, error) {
 	found, problems := map[string]Found{}, []error{}
 	for _, stored := range volumes {

@@ -80,8 +80,7 @@ func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 	return warnings
 }
 
-// Imported warns of storage that the update imports because the stack has created it, but the state does not have
-// it.
+// Imported warns of storage that the update imports because the stack has created it, but the state does not have it.
 func Imported(cloud Cloud, previous []Record, found map[string]Found, volumes []config.StoredVolume) []string {
 	var warnings []string
 	for _, v := range volumes {
@@ -99,11 +98,10 @@ func Imported(cloud Cloud, previous []Record, found map[string]Found, volumes []
 	return warnings
 }
 
-// Deleted refuses an update with which Pulumi would delete data that the stack file no longer
-// names. The state of a stack marks each resource that Pulumi deletes, for `pulumi destroy` and
-// for updates alike: an update deletes such a resource as soon as the program no longer registers
-// it. So Deleted refuses to drop storage that the state has for deletion, until the storage is kept
-// or gone.
+// Deleted refuses an update with which Pulumi would delete data that the stack file no longer names. The state of a
+// stack marks each resource that Pulumi deletes, for `pulumi destroy` and for updates alike: an update deletes such a
+// resource as soon as the program no longer registers it. So Deleted refuses to drop storage that the state has for
+// deletion, until the storage is kept or gone.
 func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []config.StoredVolume) error {
 	for _, r := range previous {
 		created := slices.ContainsFunc(volumes, func(v config.StoredVolume) bool { return v.Creates() && r.isOf(cloud, v) })

@@ -85,9 +85,8 @@ func registerBacking(r *kube.Registrar, args Args, child pulumi.ResourceOption) 
 	return made
 }
 
-// outliving returns the options of storage that outlives the stack and the volume, unless the stack
-// file names it for deletion. The next update takes it over. Pulumi ignores the import of a
-// resource that it knows.
+// outliving returns the options of storage that outlives the stack and the volume, unless the stack file names it for
+// deletion. The next update takes it over. Pulumi ignores the import of a resource that it knows.
 func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption {
 	opts := []pulumi.ResourceOption{b.child, kube.After(grants), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
 	if b.Found.ID != "" {
@@ -96,8 +95,7 @@ func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption
 	return pulumi.Composite(opts...)
 }
 
-// grantKey has a service of Google's granted the use of the storage's key, if there
-// is one.
+// grantKey has a service of Google's granted the use of the storage's key, if there is one.
 func (b backing) grantKey(ctx *pulumi.Context, service iam.Service) ([]pulumi.CustomResource, error) {
 	creation := b.Volume.Creation()
 	if creation == nil || creation.KMSKey == "" {

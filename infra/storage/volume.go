@@ -24,8 +24,7 @@ type Args struct {
 	Keys *iam.Keys
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string
-	// Contents names the data of the volume, like checkpoints: it is the application in
-	// the labels of the pair.
+	// Contents names the data of the volume, like checkpoints: it is the application in the labels of the pair.
 	Contents string
 	// Annotations are the annotations of both objects.
 	Annotations map[string]string
@@ -37,8 +36,7 @@ type Args struct {
 type Volume struct {
 	// Claim is the claim itself, after which everything of the volume is there.
 	Claim pulumi.CustomResource
-	// Bucket is the name of the bucket that pods have to be granted to mount the
-	// volume, or nil.
+	// Bucket is the name of the bucket that pods have to be granted to mount the volume, or nil.
 	Bucket pulumi.StringInput
 	// Output names the volume, its claim and its storage, and says whether destroy keeps the storage.
 	Output pulumi.Map
@@ -46,8 +44,7 @@ type Volume struct {
 
 const componentType = "persia:storage:Volume"
 
-// NewVolume registers the pair, and what its source needs to be there and to be
-// reached.
+// NewVolume registers the pair, and what its source needs to be there and to be reached.
 func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
 	objects := r.Component(componentType, name)
 	backing := registerBacking(r, args, objects.Child(args.Needs))
@@ -69,8 +66,7 @@ func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
 	}}
 }
 
-// deleteTimeout ends the wait for a claim that a pod still mounts, or for a volume
-// whose claim is still there.
+// deleteTimeout ends the wait for a claim that a pod still mounts, or for a volume whose claim is still there.
 func deleteTimeout() pulumi.ResourceOption {
 	return pulumi.Timeouts(&pulumi.CustomTimeouts{Delete: "5m"})
 }

@@ -14,8 +14,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// StackFiles are the paths, from the root, of the repository's stack files: its own and
-// the examples.
+// StackFiles are the paths, from the root, of the repository's stack files: its own and the examples.
 func StackFiles(t testing.TB) []string {
 	t.Helper()
 	var paths []string
@@ -30,8 +29,7 @@ func StackFiles(t testing.TB) []string {
 	return paths
 }
 
-// ReadStack is a stack file as Pulumi hands it to the program. Its path is from the
-// root.
+// ReadStack is a stack file as Pulumi hands it to the program. Its path is from the root.
 func ReadStack(t testing.TB, path string) map[string]string {
 	t.Helper()
 	file, err := input.ReadStackFile(os.DirFS(testkit.Root(t)), path, config.Namespace)

@@ -59,8 +59,7 @@ func (c Cloud) one(format string, args ...any) (resource.PropertyMap, error) {
 	return resource.NewPropertyMapFromMap(found), nil
 }
 
-// Outputs returns the outputs of a created resource: its inputs, and what Google Cloud or the API
-// server adds to them.
+// Outputs returns the outputs of a created resource: its inputs, and what Google Cloud or the API server adds to them.
 func Outputs(args pulumi.MockResourceArgs) resource.PropertyMap {
 	outputs := args.Inputs.Copy()
 	for name, value := range computed(args) {

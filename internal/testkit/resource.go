@@ -21,8 +21,7 @@ type Resource struct {
 // Dependencies are the URNs of the resources that the resource depends on.
 func (r Resource) Dependencies() []string { return r.RegisterRPC.GetDependencies() }
 
-// needs are the URNs of the resources that the engine creates before the resource, except its
-// parent.
+// needs are the URNs of the resources that the engine creates before the resource, except its parent.
 func (r Resource) needs() []string {
 	needs := r.Dependencies()
 	if r.Provider != "" {
@@ -32,8 +31,7 @@ func (r Resource) needs() []string {
 	return needs
 }
 
-// At is the input at a path of names and numbers, like
-// nodeConfig.guestAccelerators[0].type.
+// At is the input at a path of names and numbers, like nodeConfig.guestAccelerators[0].type.
 func At(t testing.TB, r Resource, path string) any {
 	t.Helper()
 	value := Found(t, r, path)

@@ -35,8 +35,7 @@ func (e Edits) And(more Edits) Edits {
 	return all
 }
 
-// Refusal is a mistake and its error: the path, and parts of the line, such as the value and the
-// remedy.
+// Refusal is a mistake and its error: the path, and parts of the line, such as the value and the remedy.
 type Refusal = struct {
 	Name  string
 	Edits Edits
@@ -106,8 +105,7 @@ func Load(t testing.TB, changes Edits) (*config.Stack, error) {
 	return config.Load(File(t, changes), embed.FS{})
 }
 
-// File is the base after some edits, as Pulumi hands it out. What the program takes of
-// it, an editor must take too.
+// File is the base after some edits, as Pulumi hands it out. What the program takes of it, an editor must take too.
 func File(t testing.TB, changes Edits) func(string) (string, bool) {
 	t.Helper()
 	keys := Parse(t, Base)

@@ -22,8 +22,7 @@ func Skip(t testing.TB, reason any) {
 	t.Skip(reason)
 }
 
-// Processes marks a test that starts processes and waits for them: `make test` leaves it out, and
-// `make e2e` runs it.
+// Processes marks a test that starts processes and waits for them: `make test` leaves it out, and `make e2e` runs it.
 func Processes(t testing.TB) {
 	t.Helper()
 	if testing.Short() {

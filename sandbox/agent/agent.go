@@ -32,8 +32,7 @@ const (
 
 // Options say what [Run] runs and where.
 type Options struct {
-	// Config is an administrator's access to the cluster, to watch pods and to
-	// request tokens.
+	// Config is an administrator's access to the cluster, to watch pods and to request tokens.
 	Config *rest.Config `json:"-"`
 	// Dir keeps the programs' credentials and their output, NAMESPACE_POD_CONTAINER.log, in the folders
 	// credentials and logs, and is their working directory.

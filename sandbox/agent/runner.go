@@ -20,8 +20,7 @@ import (
 const (
 	firstBackoff = time.Second
 	maxBackoff   = 30 * time.Second
-	// steady is how long a program must have run for its next failure to count
-	// as the first.
+	// steady is how long a program must have run for its next failure to count as the first.
 	steady = time.Minute
 )
 
@@ -64,8 +63,7 @@ func (r *runner) run(ctx context.Context) {
 	}
 }
 
-// report says what failed in the program's own log too, because a user who misses the program looks there
-// first.
+// report says what failed in the program's own log too, because a user who misses the program looks there first.
 func (r *runner) report(output io.Writer, message string, err error) {
 	r.logger.Error(message, "error", err)
 	fmt.Fprintf(output, "agent: %s %s: %v\n", time.Now().Format(time.RFC3339), message, err)
@@ -105,8 +103,7 @@ func (r *runner) runOnce(ctx context.Context, output *os.File) error {
 	return r.execute(ctx, r.program.arguments(r.pod, r.container, env, at), env, output)
 }
 
-// execute runs the program once. When ctx ends it asks the program to end, and
-// kills it if it does not.
+// execute runs the program once. When ctx ends it asks the program to end, and kills it if it does not.
 func (r *runner) execute(ctx context.Context, args, env []string, output *os.File) error {
 	// The kernel kills the process with the thread that started it, so that a killed agent leaves no program
 	// behind. The thread therefore waits here.

@@ -12,8 +12,7 @@ import (
 	"persia/gcp"
 )
 
-// Annotations by which the volume controller of Kubernetes asks a driver for a volume, and finds out
-// whose a volume is.
+// Annotations by which the volume controller of Kubernetes asks a driver for a volume, and finds out whose a volume is.
 const (
 	asksProvisioner = "volume.kubernetes.io/storage-provisioner"
 	provisionedBy   = "pv.kubernetes.io/provisioned-by"

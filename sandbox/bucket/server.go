@@ -62,8 +62,7 @@ type attributes struct {
 
 // Fault makes the server fail requests, or answer them late.
 type Fault struct {
-	// Method and Name select the requests: an HTTP method, and a part of the object's name. Empty
-	// texts select all.
+	// Method and Name select the requests: an HTTP method, and a part of the object's name. Empty texts select all.
 	Method, Name string
 	// Times counts down with each request that fails.
 	Times int
@@ -232,8 +231,7 @@ func (s *Server) list(q url.Values) any {
 	return map[string]any{"kind": "storage#objects", "items": items, "prefixes": prefixes}
 }
 
-// conditions reports which precondition of a query an object, or nil, does not meet. which is "" or
-// Source.
+// conditions reports which precondition of a query an object, or nil, does not meet. which is "" or Source.
 func conditions(q url.Values, which string, o *object) error {
 	var generation, metageneration int64
 	if o != nil {

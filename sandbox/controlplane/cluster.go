@@ -80,8 +80,7 @@ func (c *Cluster) Start(ctx context.Context, progress io.Writer) error {
 	return nil
 }
 
-// create makes the cluster from nothing. The kubeconfig is written last, and
-// marks a complete creation.
+// create makes the cluster from nothing. The kubeconfig is written last, and marks a complete creation.
 func (c *Cluster) create(ctx context.Context) error {
 	// Left by an interrupted creation.
 	if err := c.remove(ctx); err != nil {
@@ -90,9 +89,8 @@ func (c *Cluster) create(ctx context.Context) error {
 	if err := c.writeConfig(); err != nil {
 		return err
 	}
-	// Without leases: a restarted kwok would leave the nodes alone until the
-	// leases that it held before expire, minutes later. The configuration file
-	// cannot say zero.
+	// Without leases: a restarted kwok would leave the nodes alone until the leases that it held before expire, minutes
+	// later. The configuration file cannot say zero.
 	if err := c.kwokctl(ctx, "create", "cluster", "--kubeconfig", "", "--node-lease-duration-seconds", "0"); err != nil {
 		return err
 	}
@@ -110,9 +108,8 @@ func (c *Cluster) resume(ctx context.Context) error {
 	return c.awaitHealth(ctx)
 }
 
-// Stop ends every process of the control plane and removes its files. It does
-// so as well when some or all processes are dead or the creation was
-// interrupted, and nothing when there is no control plane.
+// Stop ends every process of the control plane and removes its files. It does so as well when some or all processes are
+// dead or the creation was interrupted, and nothing when there is no control plane.
 func (c *Cluster) Stop(ctx context.Context) error {
 	if _, err := os.Stat(c.dir); errors.Is(err, os.ErrNotExist) {
 		return nil

@@ -12,8 +12,7 @@ import (
 	"persia/sandbox/process"
 )
 
-// components are the names that kwokctl gives to binaries, logs and pid files,
-// in the order of their dependencies.
+// components are the names that kwokctl gives to binaries, logs and pid files, in the order of their dependencies.
 var components = []string{
 	"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok-controller",
 }
@@ -57,8 +56,7 @@ func (c *Cluster) startDead(ctx context.Context) error {
 		return err
 	}
 	for _, name := range dead {
-		// kwokctl takes any process with the recorded id for the component, be it
-		// a stranger or a zombie.
+		// kwokctl takes any process with the recorded id for the component, be it a stranger or a zombie.
 		if err := os.Remove(filepath.Join(c.workdir(), "pids", name+".pid")); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

@@ -111,9 +111,8 @@ func (c *Cluster) config(ports []int) (string, error) {
 	return text.String(), err
 }
 
-// freePorts returns n different ports that are free on loopback. They are below the range for
-// outgoing connections, and chosen at random, so that they are still free when a stopped cluster
-// starts again.
+// freePorts returns n different ports that are free on loopback. They are below the range for outgoing connections, and
+// chosen at random, so that they are still free when a stopped cluster starts again.
 func freePorts(n int) ([]int, error) {
 	const first, count = 20000, 10000
 	var ports []int

@@ -6,12 +6,10 @@ import "path/filepath"
 // lines which processes are the cluster's.
 type folder struct{ dir, name string }
 
-// Kubeconfig returns the path of the administrator's kubeconfig. It exists once
-// [Cluster.Start] has succeeded.
+// Kubeconfig returns the path of the administrator's kubeconfig. It exists once [Cluster.Start] has succeeded.
 func (f folder) Kubeconfig() string { return filepath.Join(f.dir, "kubeconfig") }
 
-// AuditLog returns the path of the API server's audit log: one JSON event per line
-// and request of a service account.
+// AuditLog returns the path of the API server's audit log: one JSON event per line and request of a service account.
 func (f folder) AuditLog() string { return filepath.Join(f.workdir(), "logs", "audit.log") }
 
 // PKI returns the folder of the certificate authority.

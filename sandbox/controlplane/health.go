@@ -15,9 +15,8 @@ import (
 const (
 	healthInterval = 100 * time.Millisecond
 	healthTimeout  = 3 * time.Second
-	// restartInterval is the least time between two attempts to start what died
-	// during the start. The controller manager gives up when the API server is
-	// not there within ten seconds, as on a busy machine.
+	// restartInterval is the least time between two attempts to start what died during the start. The controller
+	// manager gives up when the API server is not there within ten seconds, as on a busy machine.
 	restartInterval = 2 * time.Second
 )
 
@@ -26,8 +25,7 @@ type errDead []string
 
 func (e errDead) Error() string { return strings.Join(e, ", ") + ": not running" }
 
-// healthy returns nil if every component runs and the API server and the
-// controllers work.
+// healthy returns nil if every component runs and the API server and the controllers work.
 func (c *Cluster) healthy(ctx context.Context) error {
 	dead, err := c.dead()
 	if err != nil {
@@ -56,8 +54,7 @@ func (c *Cluster) healthy(ctx context.Context) error {
 	return nil
 }
 
-// awaitHealth waits until the control plane is healthy, and starts what dies
-// meanwhile again.
+// awaitHealth waits until the control plane is healthy, and starts what dies meanwhile again.
 func (c *Cluster) awaitHealth(ctx context.Context) error {
 	lastStart := time.Now()
 	var dead errDead

@@ -24,8 +24,7 @@ func (k kind) path(at, field string) string {
 	return camelCase(field)
 }
 
-// expand makes a body of planned values. What is not known, or is the service's to
-// set, is left out.
+// expand makes a body of planned values. What is not known, or is the service's to set, is left out.
 func (k kind) expand(in fields, object map[string]any, at string) google.Body {
 	body := google.Body{}
 	for field, value := range object {

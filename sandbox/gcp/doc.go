@@ -1,13 +1,11 @@
 // Package gcp simulates Google Cloud for the Pulumi engine: a provider named gcp
 // whose GKE cluster is the sandbox's control plane.
 //
-// It plans changes with the code that the official provider 7.38
-// (terraform-provider-google-beta 5.42) plans with, the Terraform plugin SDK and the
-// layer that pulumi-terraform-bridge puts around it, so that a preview here is the
-// preview there. The table of kinds says how plans become requests to package google,
-// which answers like Google's APIs, and how the answers become Terraform's objects.
-// Package gke plays what GKE does in the control plane, and package autoscaler chooses
-// the number of nodes of autoscaled pools.
+// It plans changes with the code that the official provider 7.38 (terraform-provider-google-beta 5.42) plans with, the
+// Terraform plugin SDK and the layer that pulumi-terraform-bridge puts around it, so that a preview here is the preview
+// there. The table of kinds says how plans become requests to package google, which answers like Google's APIs, and how
+// the answers become Terraform's objects. Package gke plays what GKE does in the control plane, and package autoscaler
+// chooses the number of nodes of autoscaled pools.
 //
 // The conversion of values follows the bridge's rules; the bridge's package of its own for
 // these does not compile with the SDK that the program uses. The schema is the provider's, for

@@ -18,9 +18,8 @@ type kind struct {
 	api string
 	// id is the identifier, with the names of fields in it.
 	id string
-	// paths are where fields are in a body, if not at their names in camel case. The
-	// path of a field inside blocks has dots in it, and is inside the body of the
-	// block.
+	// paths are where fields are in a body, if not at their names in camel case. The path of a field inside blocks has
+	// dots in it, and is inside the body of the block.
 	paths map[string]string
 	// local are fields that the API does not know.
 	local []string
@@ -36,8 +35,7 @@ type kind struct {
 	called string
 	// stays says that a deletion leaves the resource where it is.
 	stays bool
-	// finish completes what generic conversion makes of a body, given the
-	// identifier's values. Nil does nothing.
+	// finish completes what generic conversion makes of a body, given the identifier's values. Nil does nothing.
 	finish func(object, body map[string]any, id map[string]string)
 	// prepare completes a request. Nil does nothing.
 	prepare func(body google.Body)

@@ -167,8 +167,7 @@ func steadily(ctx context.Context, do func() error) (err error) {
 	return cmp.Or(err, polled)
 }
 
-// transient reports whether an error means that the control plane does not answer now and may
-// answer later.
+// transient reports whether an error means that the control plane does not answer now and may answer later.
 func transient(err error) bool {
 	var unreached *url.Error
 	if errors.As(err, &unreached) {

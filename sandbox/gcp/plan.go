@@ -115,8 +115,7 @@ func (p *Provider) detailedDiff(planned plan, hasName bool) (plugin.DiffResponse
 	if len(paths) == 0 {
 		return plugin.DiffResult{Changes: plugin.DiffSome, ReplaceKeys: []resource.PropertyKey{"__meta"}, DeleteBeforeReplace: hasName}, nil
 	}
-	// Two resources cannot share the name that the program gives. An entry of a
-	// policy has none.
+	// Two resources cannot share the name that the program gives. An entry of a policy has none.
 	return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths, DeleteBeforeReplace: hasName}, nil
 }
 
@@ -170,9 +169,8 @@ func withDefaultsInside(in fields, value resource.PropertyValue) resource.Proper
 	}
 }
 
-// current returns the current values of a program's inputs, to the same depth. It omits fields that
-// are gone. For an imported resource, whose inputs are not known, these are all inputs that a program
-// could set.
+// current returns the current values of a program's inputs, to the same depth. It omits fields that are gone. For an
+// imported resource, whose inputs are not known, these are all inputs that a program could set.
 func current(in fields, given, properties resource.PropertyMap, imported bool) resource.PropertyMap {
 	now := resource.PropertyMap{}
 	for field, s := range in {

@@ -30,9 +30,8 @@ type Provider struct {
 	types map[tokens.Type]*resourceType
 }
 
-// New makes a provider that presents itself with this version. The cloud of engine keeps the resources,
-// and its API server simulates every GKE cluster. Without an API server, the provider can preview a new
-// stack.
+// New makes a provider that presents itself with this version. The cloud of engine keeps the resources, and its API
+// server simulates every GKE cluster. Without an API server, the provider can preview a new stack.
 func New(version string, engine gke.Engine) (*Provider, error) {
 	resources, err := readSchema()
 	if err != nil {

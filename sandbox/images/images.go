@@ -1,6 +1,5 @@
-// Package images builds the container images for a training on this machine, from
-// programs of this machine and packages of the Python Package Index. It uses neither a
-// container engine nor a registry.
+// Package images builds the container images for a training on this machine, from programs of this machine and packages
+// of the Python Package Index. It uses neither a container engine nor a registry.
 package images
 
 import (
@@ -105,8 +104,7 @@ func (a Args) write(image Image) error {
 	return os.WriteFile(file+".stamp", []byte(stamp), 0o644)
 }
 
-// fingerprint identifies an image by the sizes and times of its files, because reading
-// gigabytes takes too long.
+// fingerprint identifies an image by the sizes and times of its files, because reading gigabytes takes too long.
 func fingerprint(image Image) (string, error) {
 	sum := sha256.New()
 	fmt.Fprintln(sum, image.Names, image.Environment, image.Entrypoint, image.User)

@@ -81,8 +81,7 @@ func placed(found map[string]bool) (Layer, error) {
 	return files, nil
 }
 
-// inUsr returns the path of a file in an image where bin, lib, and lib64 are links into
-// usr.
+// inUsr returns the path of a file in an image where bin, lib, and lib64 are links into usr.
 func inUsr(name string) string {
 	name = strings.TrimPrefix(name, "/")
 	if strings.HasPrefix(name, "usr/") {

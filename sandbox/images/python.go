@@ -21,8 +21,7 @@ var ErrNoPython = errors.New("PERSIA's package requires Python 3.7, 3.8, or 3.9,
 type python struct {
 	// version is MAJOR.MINOR.
 	version string
-	// executable is the path of the interpreter, and library the folder of the standard
-	// library.
+	// executable is the path of the interpreter, and library the folder of the standard library.
 	executable, library string
 	// release is sys.version.
 	release string
@@ -108,8 +107,7 @@ func (p python) install(ctx context.Context, dir, requirements string, progress 
 	return os.WriteFile(dir+".stamp", []byte(stamp), 0o644)
 }
 
-// files returns a layer with the Python library in dir, and the paths of the shared
-// libraries in it.
+// files returns a layer with the Python library in dir, and the paths of the shared libraries in it.
 func (p python) files(dir string) (files Layer, libraries []string, err error) {
 	// Only extensions in C++ need PyTorch's headers.
 	files, err = folder(dir, p.inImage(), "site-packages/torch/include", "site-packages/bin")

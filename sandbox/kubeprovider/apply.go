@@ -31,9 +31,8 @@ const fieldManager = "pulumi-kubernetes-sandbox"
 // writer writes an object. With dryRun nothing is kept. No object is one that only an update can tell.
 type writer func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error)
 
-// Create makes an object and waits until it is ready. An object of this name that
-// is there already is an error, since the program does not own it, unless the
-// option upsertExistingObjects says to take it over.
+// Create makes an object and waits until it is ready. An object of this name that is there already is an error, since
+// the program does not own it, unless the option upsertExistingObjects says to take it over.
 func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin.CreateResponse, error) {
 	id, outputs, err := p.write(ctx, req.URN, req.Timeout, req.Preview, req.Properties, p.create)
 	return plugin.CreateResponse{ID: id, Properties: outputs}, err
@@ -193,9 +192,8 @@ func partial(id resource.ID, outputs, inputs resource.PropertyMap, cause error) 
 	return rpcerror.WithDetails(rpcerror.New(codes.Unknown, cause.Error()), failed)
 }
 
-// Read reads an object as it is in the cluster. Its inputs are the last ones, with what drifted replaced.
-// An object that is not ready is returned with an error, which makes the next update wait for it. Nothing
-// imports an object.
+// Read reads an object as it is in the cluster. Its inputs are the last ones, with what drifted replaced. An object
+// that is not ready is returned with an error, which makes the next update wait for it. Nothing imports an object.
 func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
 	c, _ := p.state()
 	if c == nil {
@@ -227,8 +225,7 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 	return plugin.ReadResponse{ReadResult: result}, nil
 }
 
-// Delete deletes an object and waits until it is gone. One that is gone
-// already, or whose kind is, is no error.
+// Delete deletes an object and waits until it is gone. One that is gone already, or whose kind is, is no error.
 func (p *Provider) Delete(ctx context.Context, req plugin.DeleteRequest) (plugin.DeleteResponse, error) {
 	var none plugin.DeleteResponse
 	c, err := p.configured(req.URN)

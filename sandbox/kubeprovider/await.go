@@ -21,8 +21,7 @@ import (
 	"sigs.k8s.io/cli-utils/pkg/kstatus/status"
 )
 
-// readiness returns what an object that is not ready waits for, or "". An error means that it never will be
-// ready.
+// readiness returns what an object that is not ready waits for, or "". An error means that it never will be ready.
 type readiness func(ctx context.Context, c *client, obj *unstructured.Unstructured) (waitsFor string, err error)
 
 // kindRule says how the objects of a kind are waited for.
@@ -35,10 +34,9 @@ type kindRule struct {
 	onRead bool
 }
 
-// kindRules are the kinds of this program that the official provider waits for
-// (provider/pkg/await/awaiters.go). Objects of any other kind are ready as soon
-// as they are there, unless pulumi.com/waitFor says otherwise: namespaces and
-// custom resources with them, and their definitions.
+// kindRules are the kinds of this program that the official provider waits for (provider/pkg/await/awaiters.go).
+// Objects of any other kind are ready as soon as they are there, unless pulumi.com/waitFor says otherwise: namespaces
+// and custom resources with them, and their definitions.
 var kindRules = map[schema.GroupKind]kindRule{
 	{Group: "apps", Kind: "DaemonSet"}:            {ready: computed, onRead: true},
 	{Group: "apps", Kind: "Deployment"}:           {ready: computed, onRead: true},
@@ -232,9 +230,8 @@ func volumeReady(_ context.Context, _ *client, obj *unstructured.Unstructured) (
 	return phaseIs(obj, "Available", "Bound")
 }
 
-// claimReady says whether a claim is bound, or pending where its class binds it when a pod first uses it:
-// waiting for it would wait for what comes later. A name that no class has only matches claims with
-// volumes.
+// claimReady says whether a claim is bound, or pending where its class binds it when a pod first uses it: waiting for
+// it would wait for what comes later. A name that no class has only matches claims with volumes.
 func claimReady(ctx context.Context, c *client, claim *unstructured.Unstructured) (string, error) {
 	if class := text(claim, "spec", "storageClassName"); class != "" {
 		classes := c.dynamic.Resource(schema.GroupVersionResource{Group: "storage.k8s.io", Version: "v1", Resource: "storageclasses"})
@@ -262,10 +259,9 @@ func balanced(_ context.Context, _ *client, obj *unstructured.Unstructured) (str
 	return "waiting for an address of the load balancer", nil
 }
 
-// serviceReady says whether a Service leads to no pod that is not ready, and has an
-// address where a load balancer gives one. One that leads to no pod at all is ready:
-// its pods may be what comes next (await/service.go since pull request 3142). Of the
-// pods of a headless Service, or of one without a selector, nothing is waited for.
+// serviceReady says whether a Service leads to no pod that is not ready, and has an address where a load balancer gives
+// one. One that leads to no pod at all is ready: its pods may be what comes next (await/service.go since pull request
+// 3142). Of the pods of a headless Service, or of one without a selector, nothing is waited for.
 func serviceReady(ctx context.Context, c *client, obj *unstructured.Unstructured) (string, error) {
 	if text(obj, "spec", "type") == string(corev1.ServiceTypeLoadBalancer) {
 		if waitsFor, err := balanced(ctx, c, obj); waitsFor != "" {

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// The API server lists a kind some moments after its definition is
-	// established.
+	// The API server lists a kind some moments after its definition is established.
 	kindTimeout = 15 * time.Second
 	// pause is the time between two looks at an object.
 	pause = 250 * time.Millisecond
@@ -48,8 +47,7 @@ func newClient(config *rest.Config) (*client, error) {
 	return &client{dynamic: dynamicClient, discovery: discoveryClient, kinds: map[schema.GroupVersionKind]metav1.APIResource{}}, err
 }
 
-// errNoKind is the error of a kind that the API server does not have. It counts as deleted, with all of
-// its objects.
+// errNoKind is the error of a kind that the API server does not have. It counts as deleted, with all of its objects.
 var errNoKind = errors.New("the API server has no such kind")
 
 // kind finds the resource of a kind. It asks the API server, unless it has found it before.
@@ -86,8 +84,7 @@ func (c *client) awaitKind(ctx context.Context, obj *unstructured.Unstructured) 
 	return r, err
 }
 
-// bind finds where an object of this kind lives, and gives it the default
-// namespace if it needs one and names none.
+// bind finds where an object of this kind lives, and gives it the default namespace if it needs one and names none.
 func (c *client) bind(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := obj.GroupVersionKind()
 	found, err := c.kind(gvk)

@@ -112,8 +112,7 @@ func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest)
 	return resp, nil
 }
 
-// DiffConfig replaces the provider, and with it all that it manages, when it
-// turns to another cluster.
+// DiffConfig replaces the provider, and with it all that it manages, when it turns to another cluster.
 func (p *Provider) DiffConfig(_ context.Context, req plugin.DiffConfigRequest) (plugin.DiffConfigResponse, error) {
 	diff := req.OldInputs.Diff(req.NewInputs)
 	if diff == nil {

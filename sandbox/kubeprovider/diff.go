@@ -39,9 +39,8 @@ var replaceOn = map[schema.GroupKind][]string{
 	{Kind: "Service"}: {"spec.clusterIP"},
 }
 
-// Diff compares the new inputs with the object in the state, as far as the old
-// inputs speak of it. It asks the cluster nothing: what changed there is seen
-// after a refresh. A field that the program sends and the API server answers
+// Diff compares the new inputs with the object in the state, as far as the old inputs speak of it. It asks the cluster
+// nothing: what changed there is seen after a refresh. A field that the program sends and the API server answers
 // otherwise differs in every diff.
 func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffResponse, error) {
 	before, after, err := compared(req)
@@ -126,8 +125,7 @@ func within(path, parent string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// keepIgnored returns obj with the live value of every property that changes
-// are ignored in.
+// keepIgnored returns obj with the live value of every property that changes are ignored in.
 func keepIgnored(obj, live *unstructured.Unstructured, ignored []string) (*unstructured.Unstructured, error) {
 	kept, now := resource.NewPropertyMapFromMap(obj.Object), resource.NewPropertyMapFromMap(live.Object)
 	for _, text := range ignored {

@@ -31,8 +31,7 @@ func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
 	return obj, nil
 }
 
-// plain turns a property into a JSON value. Nulls are left out of objects: applying one
-// would claim the field.
+// plain turns a property into a JSON value. Nulls are left out of objects: applying one would claim the field.
 func plain(v resource.PropertyValue) (any, error) {
 	switch {
 	case v.IsComputed():
@@ -72,8 +71,7 @@ func plain(v resource.PropertyValue) (any, error) {
 	}
 }
 
-// outputsOf makes a resource's outputs: the live object, without the record of
-// who owns which field.
+// outputsOf makes a resource's outputs: the live object, without the record of who owns which field.
 func outputsOf(live *unstructured.Unstructured, inputs resource.PropertyMap) resource.PropertyMap {
 	live = live.DeepCopy()
 	live.SetManagedFields(nil)
@@ -99,9 +97,8 @@ func isSecret(obj *unstructured.Unstructured) bool {
 	return obj.GroupVersionKind() == schema.GroupVersionKind{Version: "v1", Kind: "Secret"}
 }
 
-// encodeStringData moves a Secret's stringData into its data, as the API server
-// does, so that the fields that are applied are the ones that exist: only these
-// can be compared, and removed when the inputs no longer have them.
+// encodeStringData moves a Secret's stringData into its data, as the API server does, so that the fields that are
+// applied are the ones that exist: only these can be compared, and removed when the inputs no longer have them.
 func encodeStringData(obj *unstructured.Unstructured) {
 	plain, ok := obj.Object["stringData"].(map[string]any)
 	if !ok {
@@ -118,8 +115,7 @@ func encodeStringData(obj *unstructured.Unstructured) {
 	obj.Object["data"] = data
 }
 
-// idOf returns the resource ID of an object: its name, after its namespace if it has
-// one.
+// idOf returns the resource ID of an object: its name, after its namespace if it has one.
 func idOf(obj *unstructured.Unstructured) resource.ID {
 	if obj.GetNamespace() == "" {
 		return resource.ID(obj.GetName())
@@ -136,9 +132,8 @@ var bookkeeping = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds", "selfLink",
 }
 
-// normalize writes an object as Kubernetes' Go types write it, so that two ways
-// to say the same do not differ: a quantity of 1000m is 1. Fields that the types
-// do not have are dropped. A kind without a type stays as it is.
+// normalize writes an object as Kubernetes' Go types write it, so that two ways to say the same do not differ: a
+// quantity of 1000m is 1. Fields that the types do not have are dropped. A kind without a type stays as it is.
 func normalize(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
 	if typed, err := scheme.Scheme.New(obj.GroupVersionKind()); err == nil && !isSecret(obj) {

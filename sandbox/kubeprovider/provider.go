@@ -100,9 +100,8 @@ func (p *Provider) configured(urn resource.URN) (*client, error) {
 	return c, nil
 }
 
-// operation bounds ctx by the timeout of an operation on obj, which is that in the
-// resource's options or its kind's, and ends it when the engine cancels. The
-// cause of the context says which of them it was.
+// operation bounds ctx by the timeout of an operation on obj, which is that in the resource's options or its kind's,
+// and ends it when the engine cancels. The cause of the context says which of them it was.
 func (p *Provider) operation(ctx context.Context, seconds float64, obj *unstructured.Unstructured) (context.Context, context.CancelFunc) {
 	timeout := timeoutOf(obj)
 	if seconds > 0 {

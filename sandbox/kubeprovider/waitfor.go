@@ -10,9 +10,8 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// annotationWaitFor has the conditions that an object is waited for: one expression, or several in a JSON
-// array that must all hold. An expression is jsonpath={.path}, jsonpath={.path}=value, condition=Type or
-// condition=Type=Status.
+// annotationWaitFor has the conditions that an object is waited for: one expression, or several in a JSON array that
+// must all hold. An expression is jsonpath={.path}, jsonpath={.path}=value, condition=Type or condition=Type=Status.
 const annotationWaitFor = "pulumi.com/waitFor"
 
 // unmet returns the expressions in the annotation of an object that do not hold.

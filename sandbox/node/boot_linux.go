@@ -72,8 +72,7 @@ func endWithHost() {
 	os.Exit(1)
 }
 
-// shareMounts lets pods see volumes that the kubelet mounts later, as Kubernetes requires
-// of a node.
+// shareMounts lets pods see volumes that the kubelet mounts later, as Kubernetes requires of a node.
 func shareMounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("share the mounts: %w", err)
@@ -110,10 +109,9 @@ func pretendSettings() error {
 	return nil
 }
 
-// leaveRootGroup moves the first process and this one, and so the machine's programs, from the machine's
-// root control group into one below it. In version 2, the kubelet could not limit the
-// resources of pods otherwise: a group with processes of its own has no controllers for
-// the groups below it.
+// leaveRootGroup moves the first process and this one, and so the machine's programs, from the machine's root control
+// group into one below it. In version 2, the kubelet could not limit the resources of pods otherwise: a group with
+// processes of its own has no controllers for the groups below it.
 func leaveRootGroup() error {
 	const root = "/sys/fs/cgroup"
 	if _, err := os.Stat(root + "/cgroup.procs"); errors.Is(err, fs.ErrNotExist) {
@@ -126,10 +124,9 @@ func leaveRootGroup() error {
 		os.WriteFile(root+"/system/cgroup.procs", []byte("1"), 0o644), os.WriteFile(root+"/system/cgroup.procs", []byte("0"), 0o644))
 }
 
-// awaitServiceRules waits until kube-proxy has written its rules. The network policy
-// controller reads a whole table of rules, changes it, and writes it back. If it did so
-// while kube-proxy writes its first rules, kube-proxy would fail, and only try again when
-// a Service changes (OnServiceSynced in pkg/proxy/iptables/proxier.go).
+// awaitServiceRules waits until kube-proxy has written its rules. The network policy controller reads a whole table of
+// rules, changes it, and writes it back. If it did so while kube-proxy writes its first rules, kube-proxy would fail,
+// and only try again when a Service changes (OnServiceSynced in pkg/proxy/iptables/proxier.go).
 func awaitServiceRules() {
 	for exec.Command("iptables", "--table", "nat", "--list-rules", lastServiceChain).Run() != nil {
 		time.Sleep(servicePoll)

@@ -63,9 +63,8 @@ state = "/run/containerd"
 
 const containerdSocket = "unix:///run/containerd/containerd.sock"
 
-// podNetwork gives each pod a link of its own to the machine, as GKE's nodes do without
-// Dataplane V2: so what goes from pod to pod is forwarded, and the network policies see
-// it.
+// podNetwork gives each pod a link of its own to the machine, as GKE's nodes do without Dataplane V2: so what goes from
+// pod to pod is forwarded, and the network policies see it.
 func podNetwork(subnet string) any {
 	return object{
 		"cniVersion": "0.4.0",
@@ -122,8 +121,7 @@ func kubeletConfig() any {
 	}
 }
 
-// kubeProxyConfig leaves the host's limits of tracked connections alone, which the
-// machine may not set.
+// kubeProxyConfig leaves the host's limits of tracked connections alone, which the machine may not set.
 func kubeProxyConfig(pods string) any {
 	return object{
 		"apiVersion":       "kubeproxy.config.k8s.io/v1alpha1",

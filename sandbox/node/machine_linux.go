@@ -16,8 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// run runs a machine until ctx ends or the machine does. It leaves nothing behind but the
-// machine's disk.
+// run runs a machine until ctx ends or the machine does. It leaves nothing behind but the machine's disk.
 func (m machine) run(ctx context.Context, logger *slog.Logger) error {
 	// A previous run may have been killed.
 	if err := cleanUp(m.Dir); err != nil {
@@ -53,8 +52,7 @@ func (m machine) run(ctx context.Context, logger *slog.Logger) error {
 	return errors.Join(fmt.Errorf("the machine has stopped: %v", state), err)
 }
 
-// prepare creates the machine's root directory with the files that its programs read,
-// and the bundle for runc.
+// prepare creates the machine's root directory with the files that its programs read, and the bundle for runc.
 func (m machine) prepare() error {
 	if err := m.makeRoot(); err != nil {
 		return err
@@ -89,8 +87,7 @@ type firstProcess struct {
 
 // create creates the machine with a first process that waits for runc start.
 func (o Options) create() (*firstProcess, error) {
-	// runc ends once it has created the machine. The first process then becomes a child
-	// of this process.
+	// runc ends once it has created the machine. The first process then becomes a child of this process.
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return nil, fmt.Errorf("adopt the machine's first process: %w", err)
 	}
@@ -147,8 +144,7 @@ func runc(arguments ...string) error {
 // nameOf returns the name of the machine in dir, for runc and for its control group.
 func nameOf(dir string) string { return "persia-" + linkOf(dir).name }
 
-// CleanUp removes the machines of the nodes in dir, as far as they still exist, but not their
-// disks.
+// CleanUp removes the machines of the nodes in dir, as far as they still exist, but not their disks.
 func CleanUp(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

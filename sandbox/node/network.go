@@ -22,8 +22,7 @@ type link struct {
 	// host and machine are the addresses of the two ends, prefix bits long.
 	host, machine netip.Addr
 	prefix        int
-	// pods are the addresses of the machine's pods. kwok's pods have other addresses, which no connection
-	// reaches.
+	// pods are the addresses of the machine's pods. kwok's pods have other addresses, which no connection reaches.
 	pods netip.Prefix
 }
 

@@ -13,11 +13,9 @@ const Annotation = "sandbox.persia.com/node"
 type Options struct {
 	// Dir is the folder that the node writes to, in a folder named by the UID of its Node object.
 	Dir string
-	// Disks is the folder that pods see as /mnt/disks, by volumes of the
-	// kind hostPath. It outlives the node.
+	// Disks is the folder that pods see as /mnt/disks, by volumes of the kind hostPath. It outlives the node.
 	Disks string
-	// Images is the folder of the archives, *.tar, with the images of the pods. Nothing is
-	// pulled.
+	// Images is the folder of the archives, *.tar, with the images of the pods. Nothing is pulled.
 	Images string
 	// Kubeconfig is the administrator's.
 	Kubeconfig string

@@ -12,8 +12,7 @@ import (
 // cniPlugins is where Debian and Ubuntu install the plugins of the container network.
 const cniPlugins = "/usr/lib/cni"
 
-// required lists the programs that a machine needs, and the packages of Debian and Ubuntu
-// that contain them.
+// required lists the programs that a machine needs, and the packages of Debian and Ubuntu that contain them.
 var required = []struct{ program, pkg string }{
 	{"containerd", "containerd"},
 	{"ctr", "containerd"},
@@ -27,8 +26,7 @@ var required = []struct{ program, pkg string }{
 	{cniPlugins + "/loopback", "containernetworking-plugins"},
 }
 
-// Missing returns an error that says why this computer cannot run a node, and what to do
-// about it, or nil if it can.
+// Missing returns an error that says why this computer cannot run a node, and what to do about it, or nil if it can.
 func Missing() error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("a real node requires Linux on x86-64, and this is %s on %s: use a virtual machine", runtime.GOOS, runtime.GOARCH)

@@ -16,9 +16,8 @@ const bootProgram = "/opt/sandbox"
 // bucketsVariable tells that program [Options.Buckets].
 const bucketsVariable = "SANDBOX_BUCKETS"
 
-// spec returns the OCI runtime specification of the machine. It requests no OOM score
-// and no resource limits: lowering them requires CAP_SYS_RESOURCE, which root lacks in
-// some virtual machines.
+// spec returns the OCI runtime specification of the machine. It requests no OOM score and no resource limits: lowering
+// them requires CAP_SYS_RESOURCE, which root lacks in some virtual machines.
 func (o Options) spec(node string) (*specs.Spec, error) {
 	executable, err := os.Executable()
 	if err != nil {
@@ -82,9 +81,8 @@ func ownCapabilities() ([]string, error) {
 	return names, nil
 }
 
-// mounts returns the machine's file systems: the kernel's, the host's programs and
-// settings, which are read-only, and the disks that outlive the machine. Everything else
-// that the machine writes is in its root directory.
+// mounts returns the machine's file systems: the kernel's, the host's programs and settings, which are read-only, and
+// the disks that outlive the machine. Everything else that the machine writes is in its root directory.
 func (o Options) mounts(executable string) ([]specs.Mount, error) {
 	mounts := []specs.Mount{
 		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
@@ -123,8 +121,7 @@ func readOnly(source, destination string) specs.Mount {
 // systems, most of them are links to directories in /usr.
 var hostDirs = []string{"/usr", "/etc", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
 
-// makeRoot creates the machine's root directory, with the host's links in it, unless an
-// earlier start has.
+// makeRoot creates the machine's root directory, with the host's links in it, unless an earlier start has.
 func (o Options) makeRoot() error {
 	for _, dir := range []string{o.path(configDir), o.path(logDir), o.Disks} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {

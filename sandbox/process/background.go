@@ -22,8 +22,7 @@ import (
 const (
 	// grace is how long a program may take to end by itself, and to end its own.
 	grace = 10 * time.Second
-	// settle is how long a new program is watched: one that cannot work, for a
-	// wrong argument say, ends at once.
+	// settle is how long a new program is watched: one that cannot work, for a wrong argument say, ends at once.
 	settle = 300 * time.Millisecond
 )
 
@@ -47,9 +46,8 @@ type record struct {
 	Digest string `json:"digest"`
 }
 
-// Start runs a program as a process that outlives this one. Its output is appended to
-// the log. If one runs already it stays, unless the executable's content, the
-// arguments or the inputs have changed; then it is replaced.
+// Start runs a program as a process that outlives this one. Its output is appended to the log. If one runs already it
+// stays, unless the executable's content, the arguments or the inputs have changed; then it is replaced.
 func (b Background) Start(ctx context.Context, p Program) error {
 	if err := os.MkdirAll(string(b), 0o700); err != nil {
 		return fmt.Errorf("start %s: %w", b.name(), err)
@@ -69,8 +67,7 @@ func (b Background) Start(ctx context.Context, p Program) error {
 	})
 }
 
-// Stop ends the program and removes its record, but not its log. It does nothing if there is
-// none.
+// Stop ends the program and removes its record, but not its log. It does nothing if there is none.
 func (b Background) Stop(ctx context.Context) error {
 	if _, err := os.Stat(string(b)); errors.Is(err, os.ErrNotExist) {
 		return nil

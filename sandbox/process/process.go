@@ -22,15 +22,13 @@ type Process struct {
 	Command string
 }
 
-// Running tells whether p still runs. A process that has ended but was not
-// waited for (a zombie) does not run.
+// Running tells whether p still runs. A process that has ended but was not waited for (a zombie) does not run.
 func (p Process) Running() bool {
 	current, err := Find(p.PID)
 	return err == nil && current.Start == p.Start
 }
 
-// Find returns the running process with the id pid. The error is
-// [fs.ErrNotExist] if there is none.
+// Find returns the running process with the id pid. The error is [fs.ErrNotExist] if there is none.
 func Find(pid int) (Process, error) {
 	var stat procfs.ProcStat
 	var command []string
@@ -105,8 +103,7 @@ func signal(sig syscall.Signal, processes []Process) error {
 	return errors.Join(errs...)
 }
 
-// await returns the processes that still run when all others have ended or ctx
-// has.
+// await returns the processes that still run when all others have ended or ctx has.
 func await(ctx context.Context, processes []Process) []Process {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()

@@ -14,13 +14,11 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 )
 
-// logTimeout bounds how long a message may hold up the operation that it is
-// about.
+// logTimeout bounds how long a message may hold up the operation that it is about.
 const logTimeout = 5 * time.Second
 
-// A Logger sends messages to the engine's log. Messages are a courtesy: what
-// cannot be sent is dropped, and never fails an operation. The zero Logger
-// drops everything until it is attached. It is safe for concurrent use.
+// A Logger sends messages to the engine's log. Messages are a courtesy: what cannot be sent is dropped, and never fails
+// an operation. The zero Logger drops everything until it is attached. It is safe for concurrent use.
 type Logger struct {
 	mu   sync.Mutex
 	conn *grpc.ClientConn
@@ -50,8 +48,7 @@ func (l *Logger) replace(conn *grpc.ClientConn) error {
 	return old.Close()
 }
 
-// Status shows message as the progress of a resource: on its line, until the
-// next one replaces it.
+// Status shows message as the progress of a resource: on its line, until the next one replaces it.
 func (l *Logger) Status(ctx context.Context, urn resource.URN, message string) {
 	l.send(ctx, &pulumirpc.LogRequest{
 		Severity: pulumirpc.LogSeverity_INFO, Urn: string(urn), Message: message, Ephemeral: true,

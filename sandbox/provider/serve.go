@@ -13,10 +13,9 @@ import (
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 )
 
-// Serve serves a provider on a port of 127.0.0.1 to each engine that connects, until ctx ends, and closes it
-// when the connection ends. The engine opens a connection for each provider resource of a stack: a stack with
-// two providers of a package, or one whose provider is being replaced, has two connections at once,
-// configured differently.
+// Serve serves a provider on a port of 127.0.0.1 to each engine that connects, until ctx ends, and closes it when the
+// connection ends. The engine opens a connection for each provider resource of a stack: a stack with two providers of a
+// package, or one whose provider is being replaced, has two connections at once, configured differently.
 func Serve(ctx context.Context, newProvider func() plugin.GrpcProvider) (port int, err error) {
 	var server *grpc.Server
 	handle, err := rpcutil.ServeWithOptions(rpcutil.ServeOptions{

@@ -18,11 +18,10 @@ import (
 	"persia/sandbox/process"
 )
 
-// Build compiles the programs of groups that are missing or out of date in binDir from the modules
-// below moduleRoot, this package's folder, and returns the folder. It
-// writes a line to progress when a compilation starts and when it ends, and
-// nothing when all is up to date. Of several builds into the same binDir one
-// compiles and the others wait for it.
+// Build compiles the programs of groups that are missing or out of date in binDir from the modules below moduleRoot,
+// this package's folder, and returns the folder. It writes a line to progress when a compilation starts and when it
+// ends, and nothing when all is up to date. Of several builds into the same binDir one compiles and the others wait for
+// it.
 func Build(ctx context.Context, moduleRoot, binDir string, progress io.Writer, groups ...Group) (Tools, error) {
 	b, err := newBuilder(ctx, moduleRoot, binDir)
 	if err != nil {
@@ -113,9 +112,8 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 	})
 }
 
-// download fetches the source of the stale tools, in the order in which they are compiled, so that
-// the network works while the compiler does. What it cannot fetch the compilation fetches, or reports.
-// It closes the channel at its end.
+// download fetches the source of the stale tools, in the order in which they are compiled, so that the network works
+// while the compiler does. What it cannot fetch the compilation fetches, or reports. It closes the channel at its end.
 func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -164,8 +162,7 @@ func (b *builder) version(ctx context.Context, t tool) (string, error) {
 	return version, nil
 }
 
-// ldflags leaves out the symbol table and debug information, half of the
-// binary's size, and sets the tool's variables.
+// ldflags leaves out the symbol table and debug information, half of the binary's size, and sets the tool's variables.
 func (t tool) ldflags(version string) string {
 	semver := strings.TrimPrefix(version, "v")
 	major, rest, _ := strings.Cut(semver, ".")
@@ -184,9 +181,8 @@ func (b *builder) goCommand(ctx context.Context, dir string, args ...string) (st
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = filepath.Join(b.moduleRoot, dir)
 	cmd.Env = append(os.Environ(),
-		// What the user's shell says about other modules does not hold for these:
-		// they are built as they are pinned, for this machine. An empty GOFLAGS
-		// would be looked up in the go command's configuration file.
+		// What the user's shell says about other modules does not hold for these: they are built as they are pinned,
+		// for this machine. An empty GOFLAGS would be looked up in the go command's configuration file.
 		"GOFLAGS=-mod=readonly", "GOWORK=off", "GO111MODULE=on",
 		"GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH, "CGO_ENABLED=0",
 		"PWD="+cmd.Dir,

@@ -29,8 +29,7 @@ func (b *builder) stamp(t tool) (string, error) {
 		}
 		fmt.Fprintf(digest, "%s %d\n%s", name, len(content), content)
 	}
-	// The variables stand here with their placeholders: the versions put there
-	// are go.mod's.
+	// The variables stand here with their placeholders: the versions put there are go.mod's.
 	fmt.Fprintf(digest, "%q %q %s %s/%s\n", t.pkg, t.variables, b.goVersion, runtime.GOOS, runtime.GOARCH)
 	return hex.EncodeToString(digest.Sum(nil)), nil
 }

@@ -107,8 +107,7 @@ var kubernetesVersion = []variable{
 	{"k8s.io/client-go/pkg/version.gitMinor", "{minor}"},
 }
 
-// kwokVersion is what kwokctl writes into a cluster's configuration and
-// compares with its own.
+// kwokVersion is what kwokctl writes into a cluster's configuration and compares with its own.
 var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}}
 
 // all are the programs, each group in the order of compilation: the quick ones first, so that a mistake

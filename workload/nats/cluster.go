@@ -130,9 +130,8 @@ func recreatedWith(servers pulumi.CustomResource) pulumi.ResourceOption {
 	)
 }
 
-// serverPolicy admits clients, other servers, and the collectors of metrics. The
-// kubelet's probes need no rule. A server connects only to other servers, which it
-// looks up by name.
+// serverPolicy admits clients, other servers, and the collectors of metrics. The kubelet's probes need no rule. A
+// server connects only to other servers, which it looks up by name.
 func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 	servers := networkingv1.NetworkPolicyPeer{
 		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},

@@ -21,9 +21,8 @@ const (
 	dockerSocket     = "/var/run/docker.sock"
 )
 
-// NewAgents registers the DaemonSet of the agents on all nodes that have the label, after needs. Trials
-// get the address of the master from their agents, because Docker's containers do not know the names of
-// Kubernetes.
+// NewAgents registers the DaemonSet of the agents on all nodes that have the label, after needs. Trials get the address
+// of the master from their agents, because Docker's containers do not know the names of Kubernetes.
 func NewAgents(r *kube.Registrar, name string, args Args, masterIP pulumi.Input, needs []pulumi.CustomResource) {
 	objects := r.Component("persia:pedl:Agents", name)
 	policy := objects.Add(name, agentPolicy(), needs)
@@ -42,8 +41,7 @@ func daemonSet(args Args) *appsv1.DaemonSet {
 			Template:       template(agentName, agentName, agentPod(args)),
 		},
 	}
-	// Nodes are labelled by others too, at any time, and one without Docker would
-	// hold up every update.
+	// Nodes are labelled by others too, at any time, and one without Docker would hold up every update.
 	set.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
 	return set
 }
@@ -66,8 +64,7 @@ func agentPod(args Args) corev1.PodSpec {
 	return pod
 }
 
-// mountDocker gives the first container of a pod the node's Docker. A node without it
-// keeps the pod waiting.
+// mountDocker gives the first container of a pod the node's Docker. A node without it keeps the pod waiting.
 func mountDocker(pod *corev1.PodSpec) {
 	const volume = "docker-socket"
 	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{

@@ -55,8 +55,7 @@ func NewDatabase(r *kube.Registrar, name string, args Args, needs []pulumi.Custo
 	return objects.AddWith(name, statefulSet(args), restartedBy(settings), needs, kube.WorkloadTimeouts())
 }
 
-// versionAnnotation of a pod is the version of the object that it is configured by:
-// with another one it starts again.
+// versionAnnotation of a pod is the version of the object that it is configured by: with another one it starts again.
 const versionAnnotation = "configuration-version"
 
 func restartedBy(configuration *kube.Object) kube.Later {
@@ -212,8 +211,7 @@ func postgreSQLEnv(postgreSQL config.PostgreSQL) []corev1.EnvVar {
 	return env
 }
 
-// extendedConfig returns settings as PostgreSQL's configuration, in which maxConnections is
-// max_connections.
+// extendedConfig returns settings as PostgreSQL's configuration, in which maxConnections is max_connections.
 func extendedConfig(settings map[string]config.SettingValue) string {
 	var text strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(settings)) {

@@ -94,8 +94,7 @@ func masterPod(args Args) corev1.PodSpec {
 	}
 }
 
-// withoutRights takes from a container whatever its image does not need to run as
-// the user that it chooses.
+// withoutRights takes from a container whatever its image does not need to run as the user that it chooses.
 func withoutRights() *corev1.SecurityContext {
 	return &corev1.SecurityContext{
 		AllowPrivilegeEscalation: new(false),

@@ -15,11 +15,9 @@ import (
 const (
 	// NamespaceName is the namespace of the master and of its database.
 	NamespaceName = config.PEDLNamespace
-	// AgentNamespaceName is the namespace of the agents. Who runs a pod there may do
-	// anything on its node.
+	// AgentNamespaceName is the namespace of the agents. Who runs a pod there may do anything on its node.
 	AgentNamespaceName = "pedl-agents"
-	// serviceAccountName is the service account of all pods, in both namespaces. It
-	// has no rights.
+	// serviceAccountName is the service account of all pods, in both namespaces. It has no rights.
 	serviceAccountName = "pedl"
 
 	pullSecretName = "pedl-registry"

@@ -11,8 +11,7 @@ import (
 	"persia/kube"
 )
 
-// closedPolicy lets no pod of a namespace speak with anybody, but for what other
-// policies allow.
+// closedPolicy lets no pod of a namespace speak with anybody, but for what other policies allow.
 func closedPolicy(namespace string) *networkingv1.NetworkPolicy {
 	return policy(namespace, "closed", nil, nil, nil)
 }

@@ -75,10 +75,9 @@ func write() error {
 	return os.WriteFile("definitions.json", text, 0o644)
 }
 
-// reduce leaves one version of a definition, without descriptions, which are most of the text and which
-// Pulumi would keep twice in the state of a stack. A webhook of Kueue converts between upstream's two
-// versions: without Kueue, the API server could not list such objects, and could delete neither the
-// definition nor a namespace with objects.
+// reduce leaves one version of a definition, without descriptions, which are most of the text and which Pulumi would
+// keep twice in the state of a stack. A webhook of Kueue converts between upstream's two versions: without Kueue, the
+// API server could not list such objects, and could delete neither the definition nor a namespace with objects.
 func reduce(definition *extensionsv1.CustomResourceDefinition, name string) {
 	versions := slices.DeleteFunc(definition.Spec.Versions, func(v extensionsv1.CustomResourceDefinitionVersion) bool { return v.Name != name })
 	for i := range versions {

@@ -1,5 +1,4 @@
-// Package queue installs JobSet, Kueue and the provisioner, and registers the queues in which jobs
-// wait.
+// Package queue installs JobSet, Kueue and the provisioner, and registers the queues in which jobs wait.
 package queue
 
 import (
@@ -81,8 +80,7 @@ func ProvisionedPods(job string) map[string]string {
 
 //go:generate go run generate.go
 
-// definitions are the CustomResourceDefinitions of JobSet and Kueue, made by generate.go from their Go
-// modules.
+// definitions are the CustomResourceDefinitions of JobSet and Kueue, made by generate.go from their Go modules.
 //
 //go:embed definitions.json
 var definitions []byte

@@ -72,8 +72,7 @@ func sortOut(s snapshot) (bound map[string][]*corev1.Pod, waiting []demand) {
 	return bound, waiting
 }
 
-// newRoom returns the resources of a node that remain after the requests of its pods and of the pods of
-// DaemonSets.
+// newRoom returns the resources of a node that remain after the requests of its pods and of the pods of DaemonSets.
 func (p *plan) newRoom(node *corev1.Node, pods []*corev1.Pod) *room {
 	room := &room{node: node, free: node.Status.Allocatable.DeepCopy()}
 	running := map[types.UID]bool{}

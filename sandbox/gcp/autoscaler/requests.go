@@ -181,8 +181,7 @@ func (p *plan) queuedPool(d demand) (gke.Pool, bool) {
 	return gke.Pool{}, false
 }
 
-// newNodesFor returns the new nodes that a pool gets for a number of pods. No pod of a request goes
-// to an older node.
+// newNodesFor returns the new nodes that a pool gets for a number of pods. No pod of a request goes to an older node.
 func (p *plan) newNodesFor(pool gke.Pool, has []*corev1.Node, d demand, count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	var rooms []*room

@@ -49,8 +49,7 @@ func (d demand) matches(node *corev1.Node) bool {
 	return err == nil && match
 }
 
-// lasting reports whether a taint keeps pods away for longer than a node takes to
-// start.
+// lasting reports whether a taint keeps pods away for longer than a node takes to start.
 func lasting(taint *corev1.Taint) bool {
 	return taint.Effect != corev1.TaintEffectPreferNoSchedule && !strings.HasPrefix(taint.Key, "node.kubernetes.io/")
 }

@@ -59,8 +59,7 @@ func (e Engine) Connect(cluster google.Body) error {
 
 func (e Engine) endpoint() string { return strings.TrimPrefix(e.Config.Host, "https://") }
 
-// Own returns the clusters or the node pools that the API server simulates. The commands of all stacks
-// share the cloud.
+// Own returns the clusters or the node pools that the API server simulates. The commands of all stacks share the cloud.
 func (e Engine) Own(kind string) (map[string]google.Body, error) {
 	all, err := e.Cloud.List(kind)
 	for path := range all {

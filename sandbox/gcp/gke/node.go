@@ -15,12 +15,10 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// Machines are machine types that the catalogue of package gcp lacks, by their
-// names.
+// Machines are machine types that the catalogue of package gcp lacks, by their names.
 type Machines map[string]gcp.Machine
 
-// nodeTemplate returns a node of a pool without its name and zone, as GKE's kubelet would report
-// it.
+// nodeTemplate returns a node of a pool without its name and zone, as GKE's kubelet would report it.
 func (p Pool) nodeTemplate(machines Machines) (*corev1.Node, error) {
 	node := google.Object(p.body, "config")
 	called := google.Text(node, "machineType")
@@ -133,16 +131,14 @@ func managedDriver(node google.Body) string {
 	return "default"
 }
 
-// taintEffects are the effects of taints as the GKE API spells them, and as
-// Kubernetes does.
+// taintEffects are the effects of taints as the GKE API spells them, and as Kubernetes does.
 var taintEffects = map[string]corev1.TaintEffect{
 	"NO_SCHEDULE":        corev1.TaintEffectNoSchedule,
 	"PREFER_NO_SCHEDULE": corev1.TaintEffectPreferNoSchedule,
 	"NO_EXECUTE":         corev1.TaintEffectNoExecute,
 }
 
-// nodeTaints returns the taints of the pool, and those that GKE adds for GPUs and for queued
-// provisioning.
+// nodeTaints returns the taints of the pool, and those that GKE adds for GPUs and for queued provisioning.
 func (p Pool) nodeTaints() []corev1.Taint {
 	var taints []corev1.Taint
 	for _, taint := range append(google.Objects(p.body, "config.taints"), google.Objects(p.body, google.GPUTaints)...) {

@@ -26,10 +26,9 @@ import (
 // nodeRequests bounds the requests under way at once.
 const nodeRequests = 16
 
-// ApplyPool relabels and taints the nodes of a pool that stay, creates those that are missing, and
-// then removes those that are too many. A change that needs other machines goes
-// through other nodes, in the rounds of GKE's upgrades: pods move because their node
-// is gone.
+// ApplyPool relabels and taints the nodes of a pool that stay, creates those that are missing, and then removes those
+// that are too many. A change that needs other machines goes through other nodes, in the rounds of GKE's upgrades: pods
+// move because their node is gone.
 //
 // The autoscaler may be at work on the pool meanwhile: a node may be there already, or be gone already.
 func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, progress func(string)) error {
@@ -198,8 +197,7 @@ func deleteNodes(ctx context.Context, client kubernetes.Interface, names []strin
 	})
 }
 
-// deletePods deletes the pods of a node that is gone. Kubernetes does so too,
-// but only after a minute.
+// deletePods deletes the pods of a node that is gone. Kubernetes does so too, but only after a minute.
 func deletePods(ctx context.Context, client kubernetes.Interface, node string) error {
 	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "spec.nodeName=" + node,

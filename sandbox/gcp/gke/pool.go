@@ -108,9 +108,8 @@ func zoneCounts(nodes []*corev1.Node) map[string]int {
 
 func zoneOf(node *corev1.Node) string { return node.Labels[corev1.LabelTopologyZone] }
 
-// wanted returns the nodes that the pool should have, by name: a fixed number in each zone, or as many
-// as exist within the bounds of autoscaling. Nodes that are of its shape stay, as far as they are not
-// too many.
+// wanted returns the nodes that the pool should have, by name: a fixed number in each zone, or as many as exist within
+// the bounds of autoscaling. Nodes that are of its shape stay, as far as they are not too many.
 func (p Pool) wanted(existing map[string]corev1.Node) map[string]*corev1.Node {
 	if p.Autoscaled() {
 		return p.level(existing, max(p.Min(), min(p.Max(), len(existing))))
@@ -167,9 +166,8 @@ func (p Pool) zoneOfName(name string) string {
 	return ""
 }
 
-// namePrefix is like the names of GKE's nodes, with a hash in it of all that makes
-// another machine: a changed machine type makes other nodes, a changed label does
-// not. The index of the node follows.
+// namePrefix is like the names of GKE's nodes, with a hash in it of all that makes another machine: a changed machine
+// type makes other nodes, a changed label does not. The index of the node follows.
 func (p Pool) namePrefix(zone string) string {
 	machine := maps.Clone(google.Object(p.body, "config"))
 	for _, inPlace := range []string{"labels", "resourceLabels", "tags", "taints", "gpuTaints"} {

@@ -15,14 +15,12 @@ import (
 )
 
 const (
-	// realNodeTimeout is how long a real node may take until it is ready, with large
-	// images to unpack.
+	// realNodeTimeout is how long a real node may take until it is ready, with large images to unpack.
 	realNodeTimeout = 10 * time.Minute
 	realNodePoll    = 500 * time.Millisecond
 )
 
-// makeReal makes a real kubelet run the pool's node instead of kwok. The kubelet reports the node's
-// capacity.
+// makeReal makes a real kubelet run the pool's node instead of kwok. The kubelet reports the node's capacity.
 func (p Pool) makeReal() error {
 	if p.Autoscaled() || p.perZone()*len(p.zones) != 1 {
 		return fmt.Errorf("node pool %s: a real pool has one node: set nodes to 1, in one zone, without autoscaling", p.Name())
@@ -32,8 +30,7 @@ func (p Pool) makeReal() error {
 	return nil
 }
 
-// awaitReal waits until the pool's node is ready. The API server may fail to answer
-// meanwhile.
+// awaitReal waits until the pool's node is ready. The API server may fail to answer meanwhile.
 func awaitReal(ctx context.Context, client kubernetes.Interface, path string, progress func(string)) error {
 	progress("the real node starts")
 	started, last := time.Now(), ""

@@ -107,9 +107,8 @@ func Element(name, collection string) string {
 	return first
 }
 
-// overlay lays a request over the fields that a service sets by itself. As in the recorded answers,
-// it omits empty texts and lists, and keeps a message without content. GKE also omits false, 0 and
-// the first value of an enumeration.
+// overlay lays a request over the fields that a service sets by itself. As in the recorded answers, it omits empty
+// texts and lists, and keeps a message without content. GKE also omits false, 0 and the first value of an enumeration.
 func overlay(base, request Body, gke bool) Body {
 	result := maps.Clone(base)
 	if result == nil {

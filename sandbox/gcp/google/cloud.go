@@ -14,13 +14,11 @@ import (
 // ProjectNumber is the number of every simulated project.
 const ProjectNumber = "123456789012"
 
-// lockTimeout is how long a change waits for the changes of other processes. Each takes
-// milliseconds.
+// lockTimeout is how long a change waits for the changes of other processes. Each takes milliseconds.
 const lockTimeout = time.Minute
 
-// Cloud is the simulated Google Cloud. Its bodies are files in a folder, which is
-// there while there are any. They outlive the process, and the commands of all stacks
-// share them.
+// Cloud is the simulated Google Cloud. Its bodies are files in a folder, which is there while there are any. They
+// outlive the process, and the commands of all stacks share them.
 type Cloud struct {
 	dir string
 	// mu has the goroutines of this process wait for each other without polling the lock.

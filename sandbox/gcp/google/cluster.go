@@ -73,8 +73,7 @@ func checkCluster(body Body) error {
 
 func isZone(location string) bool { return strings.Count(location, "-") == 2 }
 
-// zonesOf returns a zone itself, and three zones of a region. Which, and in what
-// order, differs from region to region.
+// zonesOf returns a zone itself, and three zones of a region. Which, and in what order, differs from region to region.
 func zonesOf(location string) []any {
 	if isZone(location) {
 		return []any{location}
@@ -82,9 +81,8 @@ func zonesOf(location string) []any {
 	return []any{location + "-b", location + "-c", location + "-a"}
 }
 
-// clusterNetwork refuses a new cluster in another region than its subnetwork's, or with ranges that the
-// subnetwork lacks†, in the words of public reports. GKE turns private access to Google's APIs on in
-// the subnetwork.
+// clusterNetwork refuses a new cluster in another region than its subnetwork's, or with ranges that the subnetwork
+// lacks†, in the words of public reports. GKE turns private access to Google's APIs on in the subnetwork.
 func clusterNetwork(c *Cloud, name string, body, old Body) error {
 	if !has(body, "networkConfig.network") {
 		network, subnetwork := cmp.Or(Text(body, "network"), defaultNetwork), cmp.Or(Text(body, "subnetwork"), defaultNetwork)
@@ -143,8 +141,7 @@ func clusterEndpoints(body Body) {
 	fill(body, "endpoint", endpoint)
 }
 
-// clusterEncryption renames the state ENCRYPTED of a request, as GKE does, to the name of the newer
-// kind of encryption.
+// clusterEncryption renames the state ENCRYPTED of a request, as GKE does, to the name of the newer kind of encryption.
 func clusterEncryption(body Body) {
 	switch Text(body, "databaseEncryption.state") {
 	case "ENCRYPTED", "ALL_OBJECTS_ENCRYPTION_ENABLED":
@@ -161,9 +158,8 @@ func clusterEncryption(body Body) {
 	}
 }
 
-// clusterMonitoring puts the components into the order of the values of
-// MonitoringComponentConfig.Component, as GKE does, whatever the order of the request. Those of the
-// control plane are not in the recorded default.
+// clusterMonitoring puts the components into the order of the values of MonitoringComponentConfig.Component, as GKE
+// does, whatever the order of the request. Those of the control plane are not in the recorded default.
 func clusterMonitoring(body Body) {
 	const components = "monitoringConfig.componentConfig.enableComponents"
 	order := slices.Concat([]string{"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"},

@@ -33,8 +33,7 @@ func completeNetwork(_ *Cloud, name string, body, _ Body) error {
 	return nil
 }
 
-// completeSubnetwork refuses ranges that overlap, and to change or take away a secondary range that a
-// cluster uses†.
+// completeSubnetwork refuses ranges that overlap, and to change or take away a secondary range that a cluster uses†.
 func completeSubnetwork(c *Cloud, name string, body, old Body) error {
 	compute(name, body)
 	ranges := rangesOf(body)
@@ -111,8 +110,7 @@ func natDefaults(Body) Body {
 	return Clone(beyond(Objects(all.Get, "nats")[0], Objects(all.Request, "nats")[0]))
 }
 
-// routerOf returns the router of a gateway, whose name in the provider is
-// project/region/router/name.
+// routerOf returns the router of a gateway, whose name in the provider is project/region/router/name.
 func routerOf(nat string, _ Body) string {
 	parts := strings.Split(nat, "/")
 	return fmt.Sprintf("projects/%s/regions/%s/routers/%s", parts[0], parts[1], parts[2])

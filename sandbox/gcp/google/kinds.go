@@ -10,8 +10,7 @@ type rules struct {
 	complete func(c *Cloud, name string, body, old Body) error
 	// needs are the resources without which the resource cannot be.
 	needs []need
-	// gke is for GKE's resources: it refuses updates that say nothing, and leaves
-	// zero values out of its answers.
+	// gke is for GKE's resources: it refuses updates that say nothing, and leaves zero values out of its answers.
 	gke bool
 	// shared resources are entries of a policy: adding one twice does nothing.
 	shared bool
@@ -56,8 +55,7 @@ func field(path string) func(string, Body) string {
 	return func(_ string, body Body) string { return Text(body, path) }
 }
 
-// defaultNetwork is a network that every project has, with a subnetwork of its name in
-// every region. Neither is kept.
+// defaultNetwork is a network that every project has, with a subnetwork of its name in every region. Neither is kept.
 const defaultNetwork = "default"
 
 func inNetwork(path string) []need {

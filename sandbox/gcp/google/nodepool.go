@@ -75,16 +75,14 @@ func taintGPUs(c *Cloud, name string, body Body) error {
 	return err
 }
 
-// hasGPUs reports whether the nodes of a pool have GPUs, attached ones or GPUs of their machine
-// type.
+// hasGPUs reports whether the nodes of a pool have GPUs, attached ones or GPUs of their machine type.
 func hasGPUs(pool Body) bool {
 	machine, _ := gcp.Lookup(Text(pool, "config.machineType"))
 	return machine.GPUs > 0 || len(Objects(pool, "config.accelerators")) > 0
 }
 
-// bundledSSDs returns the number of local SSDs that a machine comes with, if that
-// cannot be chosen. They come back as ephemeral storage in pools that asked for
-// nothing: A3 and A2 Ultra.
+// bundledSSDs returns the number of local SSDs that a machine comes with, if that cannot be chosen. They come back as
+// ephemeral storage in pools that asked for nothing: A3 and A2 Ultra.
 func bundledSSDs(machineType string) int {
 	if !strings.HasPrefix(machineType, "a3-") && !strings.HasPrefix(machineType, "a2-ultragpu-") {
 		return 0
