@@ -13,9 +13,8 @@ import (
 	"persia/gcp"
 )
 
-// TestAllocatable compares with values given to a few digits, some of them
-// rounded and some cut off: a value may be off by less than one unit of the
-// last digit.
+// TestAllocatable compares with values given to a few digits, some of them rounded and some cut off: a value may be off
+// by less than one unit of the last digit.
 func TestAllocatable(t *testing.T) {
 	for _, row := range []struct{ machine, cpu, memoryGiB string }{
 		{"a2-highgpu-1g", "11.90", "76.6"},
@@ -54,8 +53,7 @@ func assertDigits(t *testing.T, unit, want string, got float64) {
 	assert.InDelta(t, value, got, math.Pow10(-len(decimals)), unit)
 }
 
-// TestPublishedJob compares the catalogue with the known needs of the 100-trillion-parameter
-// training.
+// TestPublishedJob compares the catalogue with the known needs of the 100-trillion-parameter training.
 func TestPublishedJob(t *testing.T) {
 	for _, c := range []struct {
 		machine  string

@@ -41,8 +41,7 @@ func TestNeeded(t *testing.T) {
 		"kept apart":             {node(64, 256, 0, 110), []Pods{{"a", 5, cpus(1, 1), 0, true}}, 5},
 		"kept apart beside others": {node(8, 32, 0, 110), []Pods{
 			{"a", 3, cpus(1, 1), 0, true}, {"b", 4, cpus(7.5, 1), 0, false}}, 7},
-		// A small pod on a node leaves no room for a large one, and none of them
-		// moves.
+		// A small pod on a node leaves no room for a large one, and none of them moves.
 		"small ones in the way of large ones": {node(32, 128, 0, 110), []Pods{
 			{"large", 10, cpus(28, 1), 0, false}, {"small", 10, cpus(5, 1), 0, false}}, 20},
 		// Large ones make room for themselves, and small ones go into what is left.
@@ -61,9 +60,8 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
-// TestNeededAgainstSearch compares with a search of all orders and placements: on
-// the nodes needed none leaves a pod pending, and on two fewer one does. For pods
-// that are alike, on one fewer.
+// TestNeededAgainstSearch compares with a search of all orders and placements: on the nodes needed none leaves a pod
+// pending, and on two fewer one does. For pods that are alike, on one fewer.
 func TestNeededAgainstSearch(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	exact := 0
@@ -93,8 +91,7 @@ func TestNeededAgainstSearch(t *testing.T) {
 	assert.Greater(t, exact, rounds*9/10)
 }
 
-// leavesPending reports whether some placement of the pods that outrank a kind leaves no room for
-// it on the nodes.
+// leavesPending reports whether some placement of the pods that outrank a kind leaves no room for it on the nodes.
 func leavesPending(pool Pool, nodes int) bool {
 	for i, pods := range pool.Pods {
 		left := make([]int, len(pool.Pods))

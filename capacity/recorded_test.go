@@ -16,8 +16,7 @@ import (
 	"persia/gcp"
 )
 
-// recordedNode is a GKE node as a user published it: its allocatable resources and, in most
-// cases, its capacity.
+// recordedNode is a GKE node as a user published it: its allocatable resources and, in most cases, its capacity.
 type recordedNode struct {
 	MachineType    string
 	Source         string

@@ -48,9 +48,8 @@ func TestTrainingAsSimulated(t *testing.T) {
 	}
 }
 
-// bestSimulated returns the interval at which the simulated share is largest. Near that interval
-// the share hardly changes, so a parabola through shares around it is more exact than the
-// largest share.
+// bestSimulated returns the interval at which the simulated share is largest. Near that interval the share hardly
+// changes, so a parabola through shares around it is more exact than the largest share.
 func bestSimulated(job Training, around float64, seed uint64) float64 {
 	const steps = 12
 	var sum, sum2, sum4, shares, shares1, shares2 float64

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestCatalogue checks each row by itself and what it refers to. Reading refuses unknown and double
-// keys.
+// TestCatalogue checks each row by itself and what it refers to. Reading refuses unknown and double keys.
 func TestCatalogue(t *testing.T) {
 	c := tables()
 	checkGPUs(t, c)

@@ -7,8 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestListPrices compares with prices that the source gives for whole machine types in
-// us-central1.
+// TestListPrices compares with prices that the source gives for whole machine types in us-central1.
 func TestListPrices(t *testing.T) {
 	for name, want := range map[string]rate{
 		"a2-highgpu-1g":   {3.673385, 1.293355},

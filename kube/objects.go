@@ -2,6 +2,7 @@ package kube
 
 import (
 	"cmp"
+	"reflect"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,8 +20,9 @@ type Registrar struct {
 	// Planned are the objects of the stack.
 	Planned []runtime.Object
 
-	opts []pulumi.ResourceOption
-	err  error
+	opts       []pulumi.ResourceOption
+	components []*Objects
+	err        error
 }
 
 // NewRegistrar returns a registrar of components with some options.
@@ -34,22 +36,45 @@ func (r *Registrar) Fail(err error) { r.err = cmp.Or(r.err, err) }
 // Err returns the first error.
 func (r *Registrar) Err() error { return r.err }
 
+// End registers the outputs of the components, when all of their objects are registered, and returns the first error.
+func (r *Registrar) End() error {
+	for _, objects := range r.components {
+		if r.err == nil {
+			r.Fail(r.Context.RegisterResourceOutputs(&objects.component, Outputs(objects.Outputs)))
+		}
+	}
+	return r.err
+}
+
 // Objects registers the objects of a component.
 type Objects struct {
 	*Registrar
+	// Outputs is a struct, whose fields the console shows: see [Outputs].
+	Outputs any
+
 	component struct{ pulumi.ResourceState }
 }
 
 // Component registers a component, and returns what registers its objects.
 func (r *Registrar) Component(typeToken, name string) *Objects {
-	objects := &Objects{Registrar: r}
+	objects := &Objects{Registrar: r, Outputs: struct{}{}}
 	if r.err == nil {
 		r.Fail(r.Context.RegisterComponentResource(typeToken, name, &objects.component, r.opts...))
-	}
-	if r.err == nil {
-		r.Fail(r.Context.RegisterResourceOutputs(&objects.component, pulumi.Map{}))
+		r.components = append(r.components, objects)
 	}
 	return objects
+}
+
+// Outputs returns the outputs of a component: the fields of a struct that have a pulumi tag and a value.
+func Outputs(component any) pulumi.Map {
+	outputs, fields := pulumi.Map{}, reflect.Indirect(reflect.ValueOf(component))
+	for _, field := range reflect.VisibleFields(fields.Type()) {
+		value, err := fields.FieldByIndexErr(field.Index)
+		if name := field.Tag.Get("pulumi"); name != "" && field.IsExported() && err == nil && !value.IsZero() {
+			outputs[name] = pulumi.Any(value.Interface())
+		}
+	}
+	return outputs
 }
 
 // Parent has a resource belong to the component.

@@ -28,7 +28,7 @@ type Operator struct {
 	// fields. The Deployment comes first, with the name of the operator and of its account, and then the
 	// Namespace. What all operators have in common is added: see [Objects.AddOperator] and read.
 	Manifest string
-	Image    string
+	Image    string `pulumi:"image"`
 	Requests capacity.Resources
 	// Configuration is the content of a file of the operator.
 	Configuration string
@@ -48,6 +48,7 @@ func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.Cus
 		o.Fail(err)
 		return &Object{}
 	}
+	o.Outputs = operator
 	own, inNamespace := deployment.ObjectMeta, needs
 	var before []pulumi.CustomResource
 	var webhooks *corev1.Service

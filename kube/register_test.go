@@ -20,7 +20,7 @@ func registerIn(t *testing.T, r *testkit.Recorder, object runtime.Object) error 
 	return pulumi.RunErr(func(ctx *pulumi.Context) error {
 		r := NewRegistrar(ctx)
 		r.Component("persia:test:Component", "example").Add("example", object, nil)
-		return r.Err()
+		return r.End()
 	}, pulumi.WithMocks("project", "stack", r))
 }
 
@@ -75,6 +75,21 @@ func TestRegisterKeepsSubresources(t *testing.T) {
 	}))
 	version := r.Resources[1].Inputs.Mappable()["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
 	assert.Equal(t, map[string]any{"status": map[string]any{}}, version["subresources"])
+}
+
+// TestOutputs: the outputs of a component are the fields with a tag and a value.
+func TestOutputs(t *testing.T) {
+	type Access struct {
+		URL string `pulumi:"url"`
+	}
+	type component struct {
+		pulumi.ResourceState
+		*Access
+		Size, unexported int `pulumi:"size"`
+	}
+	assert.Equal(t, pulumi.Map{"url": pulumi.Any("u")}, Outputs(&component{Access: &Access{URL: "u"}}))
+	assert.Equal(t, pulumi.Map{"size": pulumi.Any(3)}, Outputs(&component{Size: 3, unexported: 4}))
+	assert.Empty(t, Outputs(struct{ Name string }{"n"}))
 }
 
 // unknown is an object of no kind.

@@ -39,8 +39,7 @@ func TestStackFileKeepsSalt(t *testing.T) {
 	}, copied)
 }
 
-// TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up
-// all the same.
+// TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up all the same.
 func TestStackFileWithSecrets(t *testing.T) {
 	project, dir := t.TempDir(), t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte(`

@@ -9,8 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReservedNames checks that a stack never shares its folder with other files, which Down would
-// remove.
+// TestReservedNames checks that a stack never shares its folder with other files, which Down would remove.
 func TestReservedNames(t *testing.T) {
 	for name, refused := range map[string]bool{"storage": true, "bin": true, "images": true, "e2e": true, "dev": false, "storages": false} {
 		t.Run(name, func(t *testing.T) {

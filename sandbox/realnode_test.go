@@ -44,8 +44,7 @@ func TestFindRealNode(t *testing.T) {
 	}
 }
 
-// TestNodeOfOtherImagesIsAnother: a machine reads its options and imports its images only
-// when it starts.
+// TestNodeOfOtherImagesIsAnother: a machine reads its options and imports its images only when it starts.
 func TestNodeOfOtherImagesIsAnother(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*node.Options)

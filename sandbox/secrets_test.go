@@ -11,8 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestTakeSecrets checks that encrypted values stay secrets in the sandbox's copy, and that other
-// values do not change.
+// TestTakeSecrets checks that encrypted values stay secrets in the sandbox's copy, and that other values do not change.
 func TestTakeSecrets(t *testing.T) {
 	file, err := input.ParseStackFile([]byte(`config:
   persia:pedl: {registry: {password: {secure: "v1:abc:def"}}, postgresql: {external: {host: plain, password: {secure: your-password}}}}

@@ -164,7 +164,7 @@ func (d *deployment) register() (err error) {
 	controllers := d.newControllers(closed)
 	d.newJobs(slices.Concat(driver, priorities, closed, d.claims(), controllers))
 	d.newPEDL(driver)
-	return d.in.Err()
+	return cmp.Or(d.in.End(), d.data.keys.End(d.ctx))
 }
 
 // newControllers registers what creates the pods of jobs, and the queues.
@@ -212,7 +212,7 @@ const hourlyCost = "hourlyCost"
 func (d *deployment) export() {
 	volumes := pulumi.Array{}
 	for _, volume := range d.volumes {
-		volumes = append(volumes, volume.Output)
+		volumes = append(volumes, kube.Outputs(volume))
 	}
 	outputs := pulumi.Map{
 		"clusterName":       d.cluster.Name,

@@ -59,7 +59,7 @@ func (d *deployment) newDatabase(args pedl.Args, needs []pulumi.CustomResource) 
 		stored.Namespace, stored.Contents, stored.Needs = pedl.NamespaceName, "databases", needs
 		stored.Annotations = postgreSQL.Persistence.Annotations
 		registered := storage.NewVolume(d.in, volume.Name, stored)
-		output, needs = registered.Output, kube.Needs(registered.Claim)
+		output, needs = kube.Outputs(registered), kube.Needs(registered.Claim)
 	} else if !postgreSQL.Persistence.Enabled {
 		output = pulumi.Map{"onDestroy": pulumi.String("lost with its pod")}
 	}

@@ -21,8 +21,9 @@ import (
 // of a deleted job would wait until the update fails.
 func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) error {
 	leaving := effects.Stack{Jobs: maps.Clone(before.Jobs), NATS: maps.Clone(before.NATS)}
-	clusters := cfg.NATSClusters()
-	for _, cluster := range clusters {
+	broker := map[string]config.NATSCluster{} // by job
+	for _, cluster := range cfg.NATSClusters() {
+		broker[cluster.Job] = cluster
 		delete(leaving.Jobs, cluster.Job)
 		delete(leaving.NATS, cluster.Name)
 	}
@@ -37,9 +38,9 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 				"remove the job from the stack file, run `pulumi up`, then write the job again and run it again",
 				job.At().Child("engine"), job.Engine, job.Name, was.Engine()))
 		}
-		starts := startsOn(job, clusters[i], before)
+		starts := startsOn(job, broker[job.Name], before)
 		for _, pool := range plan.Pools {
-			leaves := leavingPods(pool.Pool, job, clusters[0], leaving, before)
+			leaves := leavingPods(pool.Pool, job, cfg.NATS, leaving, before)
 			together := pool.Pool
 			together.Pods = slices.Concat(pool.Pods, leaves)
 			if starts[pool.Name] && len(leaves) > 0 && together.Needed() > pool.Nodes {
@@ -144,8 +145,8 @@ func checkGrowing(job *config.Job, was effects.Job, pool capacity.Pool) error {
 }
 
 // leavingPods returns the pods on a pool of what an update deletes, with its name. PERSIA's operator chooses no nodes,
-// so its pods count where the job that starts has its own.
-func leavingPods(pool capacity.Pool, starts *config.Job, cluster config.NATSCluster, leaving, before effects.Stack) []capacity.Pods {
+// so its pods count where the job that starts has its own. NATS servers count as those of the stack's settings.
+func leavingPods(pool capacity.Pool, starts *config.Job, server config.NATS, leaving, before effects.Stack) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, name := range slices.Sorted(maps.Keys(leaving.Jobs)) {
 		for _, role := range starts.Roles() {
@@ -158,7 +159,7 @@ func leavingPods(pool capacity.Pool, starts *config.Job, cluster config.NATSClus
 	for _, name := range slices.Sorted(maps.Keys(leaving.NATS)) {
 		if was := leaving.NATS[name]; was.Pool == pool.Name {
 			pods = append(pods, capacity.Pods{Name: "the NATS cluster " + name, Count: was.Size,
-				Requests: cluster.Requests(), Priority: config.PriorityNATS.Value, Apart: cluster.AntiAffinity})
+				Requests: server.Requests(), Priority: config.PriorityNATS.Value, Apart: server.AntiAffinity})
 		}
 	}
 	// Pods that no node can hold are on nodes that give way.

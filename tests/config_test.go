@@ -39,8 +39,7 @@ func TestBadStackRegistersNothing(t *testing.T) {
 	}
 }
 
-// TestPulumiYAML checks that Pulumi.yaml declares exactly the keys that the program reads, with a
-// description.
+// TestPulumiYAML checks that Pulumi.yaml declares exactly the keys that the program reads, with a description.
 func TestPulumiYAML(t *testing.T) {
 	type key struct {
 		Type, Description string

@@ -27,9 +27,8 @@ var plans = flag.String("plans", "", "a folder to write the whole plan of each s
 // with PEDL. The others share most of their resources with these.
 var inFull = []string{"prod", "pedl"}
 
-// TestGoldenPlans compares everything that each stack file registers with a file:
-// types, names, parents, dependencies, options and inputs. A changed name or parent
-// replaces a resource in every stack.
+// TestGoldenPlans compares everything that each stack file registers with a file: types, names, parents, dependencies,
+// options and inputs. A changed name or parent replaces a resource in every stack.
 func TestGoldenPlans(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "Pulumi."), ".yaml")

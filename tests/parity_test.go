@@ -18,8 +18,7 @@ import (
 	"persia/workload/persia/persiav1"
 )
 
-// parityManifest sets every field of a PersiaJob to something that is not its
-// default.
+// parityManifest sets every field of a PersiaJob to something that is not its default.
 const parityManifest = `
 apiVersion: persia.com/v1
 kind: PersiaJob

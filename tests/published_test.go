@@ -17,9 +17,8 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestPublishedManifest compares the plan of PERSIA's published deployment, four StatefulSets that its
-// script starts, with the plan of prod, which the end-to-end tests bring up: only what the containers
-// run differs, and its ports.
+// TestPublishedManifest compares the plan of PERSIA's published deployment, four StatefulSets that its script starts,
+// with the plan of prod, which the end-to-end tests bring up: only what the containers run differs, and its ports.
 func TestPublishedManifest(t *testing.T) {
 	prod, published := programtest.DeployFile(t, "Pulumi.prod.yaml"), deployPublished(t)
 	var changed []string

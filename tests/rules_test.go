@@ -126,8 +126,7 @@ func templates(t *testing.T, r *testkit.Recorder) map[string]corev1.PodTemplateS
 	return templates
 }
 
-// tokens: only controllers, and the completions of operator jobs, have a token, each with an account
-// of its own.
+// tokens: only controllers, and the completions of operator jobs, have a token, each with an account of its own.
 func tokens(t *testing.T, r *testkit.Recorder) {
 	accounts := map[string]string{
 		"nats-operator": "nats-operator", "persia-operator": "persia-operator", "jobset": "jobset-controller", "kueue": "kueue",

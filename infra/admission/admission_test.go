@@ -18,9 +18,8 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestAdmitsItsOwnImages: each pod of each stack file is from a repository that the
-// policy lists, and comes after the policies. What they refuse is asked of an API server
-// in the sandbox.
+// TestAdmitsItsOwnImages: each pod of each stack file is from a repository that the policy lists, and comes after the
+// policies. What they refuse is asked of an API server in the sandbox.
 func TestAdmitsItsOwnImages(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestNames: buckets and grants of running stacks have these names. Another one would
-// leave them behind.
+// TestNames: buckets and grants of running stacks have these names. Another one would leave them behind.
 func TestNames(t *testing.T) {
 	const long = "a-stack-with-a-name-that-is-longer-than-a-label-of-kubernetes-may-be"
 	for _, c := range []struct {

@@ -84,8 +84,7 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestReadDuringAWrite checks that a read that meets a write of the state succeeds, and that other
-// errors end it.
+// TestReadDuringAWrite checks that a read that meets a write of the state succeeds, and that other errors end it.
 func TestReadDuringAWrite(t *testing.T) {
 	const torn = "readStackOutputs returned an error: failed to load checkpoint: EOF"
 	for name, c := range map[string]struct {

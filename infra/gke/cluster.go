@@ -12,6 +12,7 @@ import (
 	"persia/config"
 	"persia/gcp"
 	"persia/infra/iam"
+	"persia/kube"
 )
 
 // Args describes a cluster.
@@ -40,7 +41,7 @@ type Cluster struct {
 
 	Name pulumi.StringOutput `pulumi:"name"`
 	// Access is how to reach the cluster. It is nil for an existing cluster, whose user knows.
-	Access *Access
+	*Access
 	// ControlPlane is the cluster itself, without its pools. It is nil for an existing cluster.
 	ControlPlane pulumi.CustomResource
 	// Provider registers objects inside the cluster, after its node pools.
@@ -70,10 +71,10 @@ func (c *Cluster) registerProviders(ctx *pulumi.Context, name string, adopts boo
 // Access is how a cluster is reached.
 type Access struct {
 	// Endpoint is the control plane's address.
-	Endpoint pulumi.StringOutput
+	Endpoint pulumi.StringOutput `pulumi:"endpoint"`
 	// Kubeconfig is the text of a kubeconfig file, a secret. It holds no
 	// credential: kubectl gets one from gke-gcloud-auth-plugin.
-	Kubeconfig pulumi.StringOutput
+	Kubeconfig pulumi.StringOutput `pulumi:"kubeconfig"`
 }
 
 // NewCluster registers a cluster, its network, identity and node pools.
@@ -121,11 +122,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 	if err != nil {
 		return nil, err
 	}
-	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{
-		"name":       cluster.Name,
-		"endpoint":   cluster.Access.Endpoint,
-		"kubeconfig": cluster.Access.Kubeconfig,
-	})
+	return cluster, ctx.RegisterResourceOutputs(cluster, kube.Outputs(cluster))
 }
 
 // newControlPlane registers the cluster without a node pool of its own. It also names settings that

@@ -5,6 +5,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/kube"
 )
 
 // setsBack lets an update reset a field that another client, such as kubectl scale, has written.
@@ -34,5 +35,5 @@ func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluste
 	if err := cluster.registerProviders(ctx, name, adopts, args, pulumi.Parent(cluster)); err != nil {
 		return nil, err
 	}
-	return cluster, ctx.RegisterResourceOutputs(cluster, pulumi.Map{"name": cluster.Name})
+	return cluster, ctx.RegisterResourceOutputs(cluster, kube.Outputs(cluster))
 }

@@ -30,8 +30,7 @@ func set(object settings, path string, value any) {
 	set(object[outer].(settings), inner, value)
 }
 
-// TestClusterSettings: each setting of persia:cluster reaches Google Cloud. The golden plans show the
-// defaults.
+// TestClusterSettings: each setting of persia:cluster reaches Google Cloud. The golden plans show the defaults.
 func TestClusterSettings(t *testing.T) {
 	for _, c := range []struct {
 		setting string

@@ -52,9 +52,6 @@ func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service) (pulumi.C
 		if err := ctx.RegisterComponentResource("persia:iam:Keys", k.name, k, k.opts...); err != nil {
 			return nil, err
 		}
-		if err := ctx.RegisterResourceOutputs(k, pulumi.Map{}); err != nil {
-			return nil, err
-		}
 	}
 	account, opts, err := k.agent(ctx, service)
 	if err != nil {
@@ -70,6 +67,14 @@ func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service) (pulumi.C
 	}
 	k.grants[name] = grant
 	return grant, nil
+}
+
+// End says that there is no other grant.
+func (k *Keys) End(ctx *pulumi.Context) error {
+	if len(k.grants) == 0 {
+		return nil
+	}
+	return ctx.RegisterResourceOutputs(k, pulumi.Map{})
 }
 
 // agent returns the service agent of a service, and what a grant to it needs. In a project that has never

@@ -11,8 +11,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestRenamedVolume checks that a new name of a volume does not change its storage, which has a
-// name of its own.
+// TestRenamedVolume checks that a new name of a volume does not change its storage, which has a name of its own.
 func TestRenamedVolume(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {

@@ -107,8 +107,7 @@ func TestClaimsStay(t *testing.T) {
 	}
 }
 
-// TestCheckPairs: an edit that would replace a claim, and leave its volume Released, is
-// refused.
+// TestCheckPairs: an edit that would replace a claim, and leave its volume Released, is refused.
 func TestCheckPairs(t *testing.T) {
 	claim := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints")
 	with := func(modes ...any) map[resource.URN]map[string]any {

@@ -38,8 +38,12 @@ type Volume struct {
 	Claim pulumi.CustomResource
 	// Bucket is the name of the bucket that pods have to be granted to mount the volume, or nil.
 	Bucket pulumi.StringInput
-	// Output names the volume, its claim and its storage, and says whether destroy keeps the storage.
-	Output pulumi.Map
+
+	// `pulumi destroy` prints the outputs as it deletes them.
+	Name      string `pulumi:"volume"`
+	ClaimName string `pulumi:"claim"`
+	Storage   string `pulumi:"storage"`
+	OnDestroy string `pulumi:"onDestroy"`
 }
 
 const componentType = "persia:storage:Volume"
@@ -57,13 +61,10 @@ func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
 	// first size while the volume grows.
 	bound := objects.Add(name, claim(args), append(kube.Needs(volume), args.Needs...),
 		pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
-	return &Volume{Claim: bound, Bucket: backing.bucket, Output: pulumi.Map{
-		"volume": pulumi.String(args.Volume.Name),
-		"claim":  pulumi.String(args.Volume.Claim),
-		// `pulumi destroy` prints the outputs as it deletes them.
-		"storage":   pulumi.String(args.Volume.Source().String()),
-		"onDestroy": pulumi.String(onDestroy(args)),
-	}}
+	of := &Volume{Claim: bound, Bucket: backing.bucket, Name: args.Volume.Name, ClaimName: args.Volume.Claim,
+		Storage: args.Volume.Source().String(), OnDestroy: onDestroy(args)}
+	objects.Outputs = of
+	return of
 }
 
 // deleteTimeout ends the wait for a claim that a pod still mounts, or for a volume whose claim is still there.

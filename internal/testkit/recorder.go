@@ -10,6 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/types/known/emptypb"
 )
 
 // Recorder replaces the Pulumi engine and records the resources that the program registers.
@@ -22,16 +23,24 @@ type Recorder struct {
 	Calls []string
 
 	mu sync.Mutex
+	// ended counts the components, with the stack, whose outputs are registered.
+	ended int
 }
 
-// Run runs a program. What it needs of the engine is in info, but for the engine itself.
+// Run runs a program, all of whose components must register their outputs. What it needs of the engine is in info, but
+// for the engine itself.
 func Run(t testing.TB, info pulumi.RunInfo, cloud Cloud, program pulumi.RunFunc) (*Recorder, error) {
 	t.Helper()
 	r := &Recorder{Cloud: cloud}
 	info.Mocks = r
 	ctx, err := pulumi.NewContext(t.Context(), info)
 	require.NoError(t, err)
-	return r, pulumi.RunWithContext(ctx, program)
+	if err := pulumi.RunWithContext(ctx, program); err != nil {
+		return r, err
+	}
+	components := slices.DeleteFunc(slices.Clone(r.Resources), func(r Resource) bool { return r.Custom })
+	require.Equal(t, 1+len(components), r.ended, "components with outputs, and the stack")
+	return r, nil
 }
 
 // NewResource records a resource. It refuses a URN that is registered already, which
@@ -50,6 +59,14 @@ func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 	}
 	r.Resources = append(r.Resources, Resource{args, urn})
 	return args.Name + "-id", Outputs(args), nil
+}
+
+// RegisterResourceOutputs counts a component, when its outputs are known.
+func (r *Recorder) RegisterResourceOutputs() (*emptypb.Empty, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended++
+	return &emptypb.Empty{}, nil
 }
 
 // Call records and answers the functions that the program may call.

@@ -118,8 +118,7 @@ func outcome(content []byte, err error) string {
 	return err.Error()
 }
 
-// python runs a script beside the modules of the coordinator, with mounts as its arguments, and returns
-// what it prints.
+// python runs a script beside the modules of the coordinator, with mounts as its arguments, and returns what it prints.
 func python(t *testing.T, script string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command("python3", append([]string{"-c", script}, arguments...)...)
@@ -150,8 +149,7 @@ func TestBucketSemantics(t *testing.T) {
 			t.Parallel()
 			served, server := serve(t)
 			writer, reader := mountBucket(t, server, cache.options...), mountBucket(t, server, cache.options...)
-			// sees asserts what the reader sees after a change: the old state while it is cached, and then
-			// the new one.
+			// sees asserts what the reader sees after a change: the old state while it is cached, and then the new one.
 			sees := func(t *testing.T, old, changed string, look func() string) {
 				t.Helper()
 				switch cache.stale {

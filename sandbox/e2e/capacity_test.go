@@ -76,10 +76,9 @@ nodePools: [{name: brokers, machineType: n2-standard-8, nodes: 3}]
 jobs: [{name: apart, nats: {size: 3, nodePool: brokers, resources: {limits: {cpu: "1", memory: 2Gi}}}}]`,
 }
 
-// TestCapacity brings up pools which have just the nodes that the plan asks for. No pod is left pending, as the
-// program brings them up and with the small ones first. With a node less, some are: of pods that are alike exactly
-// as many as predicted, and of others at the latest with two nodes less. A stack with one node too few changes
-// nothing.
+// TestCapacity brings up pools which have just the nodes that the plan asks for. No pod is left pending, as the program
+// brings them up and with the small ones first. With a node less, some are: of pods that are alike exactly as many as
+// predicted, and of others at the latest with two nodes less. A stack with one node too few changes nothing.
 func TestCapacity(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, slices.Collect(maps.Values(crowdedPools))...)

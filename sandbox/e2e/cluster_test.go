@@ -67,8 +67,7 @@ func (c cluster) pods(namespace, selector string) []corev1.Pod {
 	return list.Items
 }
 
-// assertOn checks that count pods are running and ready, each on a node of
-// the pool.
+// assertOn checks that count pods are running and ready, each on a node of the pool.
 func (c cluster) assertOn(pool string, count int, pods []corev1.Pod) {
 	c.t.Helper()
 	nodes := c.nodes()

@@ -15,10 +15,9 @@ import (
 	"persia/capacity"
 )
 
-// TestOneStackOnExistingCluster brings a job up in an existing cluster, by its
-// kubeconfig, and takes it away again. Nothing of Google Cloud is in the plan, the
-// cluster's nodes stay as they were, and no second stack comes in. A stack that uses the cluster's
-// Kueue does not come into a cluster without one.
+// TestOneStackOnExistingCluster brings a job up in an existing cluster, by its kubeconfig, and takes it away again.
+// Nothing of Google Cloud is in the plan, the cluster's nodes stay as they were, and no second stack comes in. A stack
+// that uses the cluster's Kueue does not come into a cluster without one.
 func TestOneStackOnExistingCluster(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, `

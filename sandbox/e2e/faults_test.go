@@ -30,8 +30,7 @@ import (
 // manyFaults is how many faults the long form of TestFaults injects at random.
 const manyFaults = 67
 
-// keptKinds are the kinds of storage that the stack keeps, as the simulated Google
-// Cloud names them.
+// keptKinds are the kinds of storage that the stack keeps, as the simulated Google Cloud names them.
 var keptKinds = []string{"storage.bucket", "compute.disk"}
 
 // takeOver is the variable with which docs/guides/operations.md tells an operator to take
@@ -121,8 +120,7 @@ type fault struct {
 	losesAnswers bool
 }
 
-// The program, the language host and the providers are one process, the sandbox
-// command; the engine is the Pulumi CLI.
+// The program, the language host and the providers are one process, the sandbox command; the engine is the Pulumi CLI.
 var faults = []fault{
 	{name: "kill program, engine and providers", do: func(_ *faulty, run *command) { run.signal(syscall.SIGKILL) }},
 	{name: "press Ctrl-C", losesAnswers: true, do: func(_ *faulty, run *command) { run.signal(syscall.SIGINT) }},
@@ -146,8 +144,7 @@ var faults = []fault{
 	}},
 }
 
-// restart kills components of the stack's control plane and starts them again, as
-// happens to a managed one.
+// restart kills components of the stack's control plane and starts them again, as happens to a managed one.
 func restart(components ...string) func(*faulty, *command) {
 	return func(x *faulty, _ *command) {
 		for _, component := range components {
@@ -162,9 +159,8 @@ func (x *faulty) isComponent(p process.Process, name string) bool {
 	return filepath.Base(path) == name && strings.HasPrefix(path, x.dir+"/")
 }
 
-// kill kills the processes that match, which must be the stack's own, and waits until
-// they are gone: one that is still ending counts as one that runs, and is not started
-// again.
+// kill kills the processes that match, which must be the stack's own, and waits until they are gone: one that is still
+// ending counts as one that runs, and is not started again.
 func (x *faulty) kill(match func(process.Process) bool) {
 	x.t.Helper()
 	found, err := process.Matching(match)
@@ -234,8 +230,7 @@ func (x *faulty) test(t *testing.T, p point) {
 	}
 }
 
-// begin begins the command that brings the stack to a state. It closes reached at a line that the command
-// prints.
+// begin begins the command that brings the stack to a state. It closes reached at a line that the command prints.
 func (x *faulty) begin(to string, at func(int, string) bool, variables ...string) (run *command, reached chan struct{}) {
 	x.t.Helper()
 	name := "destroy"

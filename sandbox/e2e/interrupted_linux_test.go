@@ -20,10 +20,9 @@ import (
 // failedAttempts is how often the job that cannot succeed may fail.
 const failedAttempts = 5
 
-// testInterrupted runs several jobs at the same time, and takes replicas and NATS servers
-// away: of one, roles are killed, of another one its NATS servers, and the third can
-// never succeed. Beside StatefulSets, PERSIA's operator makes the pods of a fourth, which
-// nothing interrupts. None of the first two learns from the data of the other.
+// testInterrupted runs several jobs at the same time, and takes replicas and NATS servers away: of one, roles are
+// killed, of another one its NATS servers, and the third can never succeed. Beside StatefulSets, PERSIA's operator
+// makes the pods of a fourth, which nothing interrupts. None of the first two learns from the data of the other.
 func (r *training) testInterrupted(t *testing.T) {
 	small := object{"replicas": 1}
 	killed := r.arrivingJob(t, "killed", 1, object{"nats": object{"size": 1}})
@@ -153,8 +152,7 @@ func (r *training) testKilledRoles(t *testing.T, job string) {
 	}
 }
 
-// trainOn has a job train until its next checkpoint, and some more batches, and returns the
-// checkpoint.
+// trainOn has a job train until its next checkpoint, and some more batches, and returns the checkpoint.
 func (r *training) trainOn(t *testing.T, job string) checkpoint {
 	t.Helper()
 	batches := r.volume.checkpoint(job, "1").batches + checkpointBatches

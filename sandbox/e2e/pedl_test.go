@@ -100,8 +100,7 @@ pedl:
 	s.subtest(t, "an existing claim", s.assertExistingClaim)
 }
 
-// upWithCheck brings the stack up while the pod of the support check comes to its end, which
-// only a kubelet would see.
+// upWithCheck brings the stack up while the pod of the support check comes to its end, which only a kubelet would see.
 func (s *stack) upWithCheck(end corev1.PodPhase) (map[string]int, auto.OutputMap) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
@@ -143,8 +142,7 @@ func endCheck(ctx context.Context, c cluster, end corev1.PodPhase) error {
 	return errors.New("the support check has not run")
 }
 
-// assertExistingClaim: a claim that somebody else has made is in the namespace of
-// PEDL, and outlives the stack there.
+// assertExistingClaim: a claim that somebody else has made is in the namespace of PEDL, and outlives the stack there.
 func (s *stack) assertExistingClaim() {
 	_, err := s.CoreV1().Namespaces().Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pedl"}}, metav1.CreateOptions{})
 	require.NoError(s.t, err)
@@ -219,8 +217,7 @@ func (s *stack) assertNoCredential(outputs auto.OutputMap) {
 	assert.Positive(s.t, files, "a state with PEDL")
 }
 
-// assertHides checks that a text has no credential, neither as it is nor in
-// base64, wherever it begins there.
+// assertHides checks that a text has no credential, neither as it is nor in base64, wherever it begins there.
 func assertHides(t testing.TB, what, text string) {
 	t.Helper()
 	assert.False(t, strings.Contains(text, password), "%s has a credential", what)

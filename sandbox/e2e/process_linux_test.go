@@ -24,8 +24,7 @@ func sandboxProcesses(t testing.TB, dir string) []process.Process {
 	return processes
 }
 
-// killAll kills the processes that have a path of dir in their command line, and waits
-// until they are gone.
+// killAll kills the processes that have a path of dir in their command line, and waits until they are gone.
 func killAll(t testing.TB, dir string) {
 	t.Helper()
 	for processes := sandboxProcesses(t, dir); len(processes) > 0; processes = sandboxProcesses(t, dir) {
@@ -35,8 +34,7 @@ func killAll(t testing.TB, dir string) {
 	}
 }
 
-// assertListensOnLoopbackOnly looks at the listening sockets of all processes of
-// the sandbox.
+// assertListensOnLoopbackOnly looks at the listening sockets of all processes of the sandbox.
 func assertListensOnLoopbackOnly(t testing.TB, dir string) {
 	t.Helper()
 	listening := listeningSockets(t)

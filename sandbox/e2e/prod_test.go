@@ -46,8 +46,7 @@ func TestProd(t *testing.T) {
 	s.destroy()
 }
 
-// assertDriverOnGPUNodes finds one driver pod on each node with a GPU, and none
-// elsewhere.
+// assertDriverOnGPUNodes finds one driver pod on each node with a GPU, and none elsewhere.
 func (c cluster) assertDriverOnGPUNodes() {
 	c.t.Helper()
 	got := map[string]int{}

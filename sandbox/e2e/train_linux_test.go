@@ -120,9 +120,8 @@ func (r *training) testPolicies(t *testing.T) {
 	}
 }
 
-// call runs a pod that tells which addresses are open to it. A policy is enforced some
-// moments after a pod has started, and so it tries until the first address is as
-// wanted.
+// call runs a pod that tells which addresses are open to it. A policy is enforced some moments after a pod has started,
+// and so it tries until the first address is as wanted.
 func (r *training) call(t *testing.T, namespace string, labels map[string]string, want string, addresses []string) string {
 	t.Helper()
 	script := `

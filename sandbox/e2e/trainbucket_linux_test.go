@@ -108,8 +108,7 @@ func (r *training) killBucket(t *testing.T, pod corev1.Pod, job string) {
 	r.deletePods(t, pod)
 }
 
-// assertWhole checks that the bucket has all files of a checkpoint, as many for each server as PERSIA's mark
-// says.
+// assertWhole checks that the bucket has all files of a checkpoint, as many for each server as PERSIA's mark says.
 func assertWhole(t *testing.T, served *bucket.Server, folder string) {
 	t.Helper()
 	var servers, files int

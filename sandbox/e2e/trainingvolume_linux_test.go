@@ -21,8 +21,7 @@ func (v checkpointVolume) inPod(path string) string {
 	return "/checkpoints" + strings.TrimPrefix(path, string(v))
 }
 
-// script puts a script of testdata into the volume of the jobs, and returns its path in
-// their pods.
+// script puts a script of testdata into the volume of the jobs, and returns its path in their pods.
 func (v checkpointVolume) script(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "training", name))
@@ -53,8 +52,7 @@ type checkpoint struct {
 
 var checkpointFolder = regexp.MustCompile(`/attempt-(\d+)/batch-(\d+)$`)
 
-// checkpoint returns the newest complete one of a run in the claimed volume, which is a
-// folder of the host.
+// checkpoint returns the newest complete one of a run in the claimed volume, which is a folder of the host.
 func (v checkpointVolume) checkpoint(job, run string) checkpoint {
 	marks, _ := filepath.Glob(filepath.Join(string(v), job, run, "attempt-*", "batch-*", "opt.pt"))
 	var newest checkpoint

@@ -8,9 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience limits each wait for what a controller, a server or a command does, except for
-// trainings. The tests share a machine that may be slow, so it is long: only a test that
-// fails waits for all of it.
+// patience limits each wait for what a controller, a server or a command does, except for trainings. The tests share a
+// machine that may be slow, so it is long: only a test that fails waits for all of it.
 const patience = 5 * time.Minute
 
 // await waits until a condition holds. It formats the arguments of the message after the wait.

@@ -314,9 +314,8 @@ func TestEditsOfPools(t *testing.T) {
 	}
 }
 
-// TestReplacedCluster: the program refuses to replace the cluster while a job runs there, whatever creates
-// its pods. If the stack file permits it, the pools and every object in the cluster are replaced with it,
-// and the job restarts.
+// TestReplacedCluster: the program refuses to replace the cluster while a job runs there, whatever creates its pods. If
+// the stack file permits it, the pools and every object in the cluster are replaced with it, and the job restarts.
 func TestReplacedCluster(t *testing.T) {
 	for name, c := range map[string]struct {
 		before   func(values)

@@ -16,8 +16,7 @@ var (
 	renewText   = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this deletes its (\d+) replicas and creates (\d+)`)
 )
 
-// saidToRestart returns the StatefulSets and jobs whose pods the preview of the last up said it would
-// replace.
+// saidToRestart returns the StatefulSets and jobs whose pods the preview of the last up said it would replace.
 func (e *engine) saidToRestart(t *testing.T) []string {
 	t.Helper()
 	var names []string

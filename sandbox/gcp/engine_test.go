@@ -69,8 +69,7 @@ type engine struct {
 	before map[resource.URN]inCluster
 	// steps lists the changes that an up made.
 	steps []step
-	// seen are the resources that the program has registered. The up replaces the ones in
-	// replaced.
+	// seen are the resources that the program has registered. The up replaces the ones in replaced.
 	seen, replaced map[resource.URN]bool
 	// warned are the warnings of the program.
 	warned []string
@@ -105,8 +104,7 @@ func (e *engine) another(name string) *engine {
 		state: map[resource.URN]known{}, objects: map[resource.URN]inCluster{}}
 }
 
-// newExtensions is client-go's fake of an API server that serves every kind as soon
-// as it is there.
+// newExtensions is client-go's fake of an API server that serves every kind as soon as it is there.
 func newExtensions() *fakeextensions.Clientset {
 	// The fake that manages fields has no schema of definitions.
 	client := fakeextensions.NewSimpleClientset()
@@ -344,8 +342,7 @@ func (e *engine) up(file values) []step {
 	return e.steps
 }
 
-// recoverable checks that `persia recover` knows the identifier of each resource that cannot be created
-// twice.
+// recoverable checks that `persia recover` knows the identifier of each resource that cannot be created twice.
 func (e *engine) recoverable() {
 	e.Helper()
 	for urn, has := range e.state {

@@ -115,8 +115,7 @@ func providerOf(args pulumi.MockResourceArgs) resource.URN {
 	return urnOf(string(of.Type()), of.Name())
 }
 
-// served returns the outputs of objects in the cluster, with the fields that an API server adds and
-// the program reads.
+// served returns the outputs of objects in the cluster, with the fields that an API server adds and the program reads.
 func served(args pulumi.MockResourceArgs) resource.PropertyMap {
 	outputs := unsecret(args.Inputs).Mappable()
 	add := func(part, field string, value any) {

@@ -175,8 +175,7 @@ func (e *engine) historyOf(pool string, before map[string]corev1.Node) history {
 	return of
 }
 
-// assertHappened compares the announced effects of the last up with what it did to the jobs that ran
-// before.
+// assertHappened compares the announced effects of the last up with what it did to the jobs that ran before.
 func assertHappened(t *testing.T, e *engine) {
 	t.Helper()
 	was, is := workloads(t, e.before), workloads(t, e.objects)
@@ -202,9 +201,8 @@ func assertHappened(t *testing.T, e *engine) {
 	}
 }
 
-// assertNodes holds the effects against the nodes that went, and what they say of a pool against how
-// its nodes went and came. Simulated time means nothing, so the times are held against the number of
-// rounds.
+// assertNodes holds the effects against the nodes that went, and what they say of a pool against how its nodes went and
+// came. Simulated time means nothing, so the times are held against the number of rounds.
 func assertNodes(t *testing.T, e *engine, before map[string]corev1.Node) {
 	t.Helper()
 	all, now := strings.Join(e.effects(), "\n"), e.nodes()

@@ -19,8 +19,7 @@ import (
 	"persia/sandbox/gcp/gke"
 )
 
-// stackFiles returns the stack files of the project and the examples, and some with settings
-// that these lack.
+// stackFiles returns the stack files of the project and the examples, and some with settings that these lack.
 func stackFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string

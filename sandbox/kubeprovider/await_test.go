@@ -128,8 +128,7 @@ status:
 	}
 }
 
-// TestKindsNeedTheList: a kind whose group the API server fails to list is not taken
-// for one that is not there.
+// TestKindsNeedTheList: a kind whose group the API server fails to list is not taken for one that is not there.
 func TestKindsNeedTheList(t *testing.T) {
 	const version = "nats.io/v1alpha2"
 	for name, test := range map[string]struct {

@@ -114,8 +114,7 @@ func TestCheck(t *testing.T) {
 	assert.Empty(t, resp.Failures, "a name that is not known yet")
 }
 
-// TestCredentialPlugins: providers of several sandboxes in one process run different
-// plugins of the same name.
+// TestCredentialPlugins: providers of several sandboxes in one process run different plugins of the same name.
 func TestCredentialPlugins(t *testing.T) {
 	const name = "gke-gcloud-auth-plugin"
 	own := t.TempDir()

@@ -48,8 +48,7 @@ func smallBuilder(t *testing.T, root string) *builder {
 	return b
 }
 
-// takeSmall takes small from an archive and compiles it if that is not possible. It returns what the
-// user reads.
+// takeSmall takes small from an archive and compiles it if that is not possible. It returns what the user reads.
 func takeSmall(t *testing.T, b *builder, archive string) string {
 	t.Helper()
 	var progress bytes.Buffer

@@ -13,11 +13,10 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// apart are the modules whose programs no version can share: the NATS operator is
-// written for a Kubernetes of 2021, the Pushgateway panics at each push with a newer version of
-// Prometheus' parser, few tests compile gcsfuse, which needs newer libraries of Google, the NATS server
-// shares only small packages, Pulumi's Kubernetes provider judges ours as it was released, and the next
-// minor version of Kubernetes has newer libraries.
+// apart are the modules whose programs no version can share: the NATS operator is written for a Kubernetes of 2021, the
+// Pushgateway panics at each push with a newer version of Prometheus' parser, few tests compile gcsfuse, which needs
+// newer libraries of Google, the NATS server shares only small packages, Pulumi's Kubernetes provider judges ours as it
+// was released, and the next minor version of Kubernetes has newer libraries.
 var apart = []string{"nats-operator", "pushgateway", "gcsfuse", "nats-server", "kubernetes-provider", "kubernetes-next"}
 
 // twice are the modules that programs need in two versions: kwok needs newer versions than

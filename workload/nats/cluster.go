@@ -33,7 +33,7 @@ type ClusterArgs struct {
 
 // Broker says how clients reach a NATS cluster, independent of what runs its servers.
 type Broker struct {
-	URL string
+	URL string `pulumi:"natsUrl"`
 	// Egress is the rule that a NetworkPolicy of the clients needs.
 	Egress networkingv1.NetworkPolicyEgressRule
 }
@@ -53,7 +53,7 @@ func (b Broker) Env(name string) corev1.EnvVar { return corev1.EnvVar{Name: name
 // Cluster is a NATS cluster.
 type Cluster struct {
 	// Broker is everything that clients need to know.
-	Broker Broker
+	Broker
 	// Objects is the NatsCluster. It does not wait for the servers: clients that depend on it start
 	// beside them, and are deleted before them.
 	Objects []pulumi.CustomResource
@@ -75,7 +75,9 @@ func NewCluster(r *kube.Registrar, name string, args ClusterArgs) Cluster {
 		// The name is taken until the old object is deleted.
 		pulumi.ReplaceOnChanges(ReplacedBy), pulumi.DeleteBeforeReplace(true))
 	budget := objects.Add(name, disruptionBudget(args.NATS), args.Needs, kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
-	return Cluster{Broker: brokerOf(args.NATS), Objects: kube.Needs(servers), Ready: kube.Needs(budget)}
+	cluster := Cluster{Broker: brokerOf(args.NATS), Objects: kube.Needs(servers), Ready: kube.Needs(budget)}
+	objects.Outputs = cluster
+	return cluster
 }
 
 // natsCluster returns the custom resource for which the operator creates servers.

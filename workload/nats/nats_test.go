@@ -13,8 +13,7 @@ import (
 	"persia/kube"
 )
 
-// seeds are PERSIA's own two NatsClusters as settings of a stack, and one that
-// uses all settings.
+// seeds are PERSIA's own two NatsClusters as settings of a stack, and one that uses all settings.
 var seeds = map[string]string{
 	"documentation": `{
 		"size": 1, "maxPayload": 52428800,

@@ -30,7 +30,7 @@ type Master struct {
 	// Server is the master itself.
 	Server pulumi.CustomResource
 	// URL is where it is reached inside of the cluster.
-	URL string
+	URL string `pulumi:"url"`
 	// ClusterIP is the address of its service.
 	ClusterIP pulumi.Output
 }
@@ -39,6 +39,7 @@ type Master struct {
 func NewMaster(r *kube.Registrar, name string, args Args, needs []pulumi.CustomResource) Master {
 	master := Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
 	objects := r.Component("persia:pedl:Master", name)
+	objects.Outputs = master
 	database := connectionOf(args.PEDL.Postgres)
 	policy := kube.Needs(objects.Add(name, masterPolicy(database), needs))
 	secret := objects.Add(name+"-config", &corev1.Secret{

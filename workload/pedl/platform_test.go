@@ -16,9 +16,8 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestPEDLCredentials looks for credentials in everything that is registered, as they
-// are and as Kubernetes writes them: they are in the data of Secrets, which Pulumi
-// keeps as secrets, and nowhere else.
+// TestPEDLCredentials looks for credentials in everything that is registered, as they are and as Kubernetes writes
+// them: they are in the data of Secrets, which Pulumi keeps as secrets, and nowhere else.
 func TestPEDLCredentials(t *testing.T) {
 	for name, test := range map[string]struct {
 		settings fields

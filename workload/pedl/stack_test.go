@@ -74,8 +74,7 @@ func deployPEDL(t *testing.T, settings map[string]any) *testkit.Recorder {
 	return recorder
 }
 
-// deployOnExisting is [deployPEDL] on a cluster that the stack does not create, with a
-// storage class of that cluster.
+// deployOnExisting is [deployPEDL] on a cluster that the stack does not create, with a storage class of that cluster.
 func deployOnExisting(t *testing.T, settings map[string]any) *testkit.Recorder {
 	t.Helper()
 	small := map[string]any{"limits": map[string]any{"cpu": "500m", "memory": "1Gi"}}

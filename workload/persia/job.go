@@ -23,7 +23,7 @@ type JobArgs struct {
 	OperatorImage string
 	// ServiceAccount is the name of the service account that the replicas run as, which the job
 	// registers.
-	ServiceAccount string
+	ServiceAccount string `pulumi:"serviceAccount"`
 	// Broker is where the roles meet. It is ready when its resources in Needs are.
 	Broker nats.Broker
 	// Claims are the names of the claims of the stack's volumes, by volume.
@@ -38,7 +38,7 @@ type JobArgs struct {
 	// QueueLabels identify the job to Kueue, if it waits in a queue.
 	QueueLabels map[string]string
 	// Predicted is the share of useful hours in the plan, or "".
-	Predicted string
+	Predicted string `pulumi:"usefulHours"`
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.
 	Needs []pulumi.CustomResource
 }
@@ -46,6 +46,7 @@ type JobArgs struct {
 // NewJob registers a training: its roles, and the gateway of their metrics.
 func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	objects := r.Component("persia:workload:Job", name)
+	objects.Outputs = args
 	account := objects.Add(name, serviceAccount(args), args.Needs)
 	needs := addPolicy(objects, name, args, kube.Needs(account))
 	// Each run of the program makes another token, and only the first one is ever used.

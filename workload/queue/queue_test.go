@@ -47,7 +47,7 @@ func registered(t *testing.T) *testkit.Recorder {
 			Queue:     config.Queue{WithinTeam: "LowerPriority", BetweenTeams: "Any", Priorities: []config.QueuePriority{{Name: "urgent", Value: 100}}},
 			Needs:     kueue,
 		})
-		return r.Err()
+		return r.End()
 	})
 	require.NoError(t, err)
 	return recorder
@@ -105,8 +105,7 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// TestVersions: an image, and the definitions that the program registers, are of the version that the
-// sandbox runs.
+// TestVersions: an image, and the definitions that the program registers, are of the version that the sandbox runs.
 func TestVersions(t *testing.T) {
 	for product, tag := range map[string]string{"jobset": config.ImageJobSet.Tag, "kueue": config.ImageKueue.Tag} {
 		text, err := os.ReadFile("../../sandbox/toolchain/" + product + "/go.mod")
@@ -168,7 +167,7 @@ func TestQueuesBeforeJobs(t *testing.T) {
 		queue.NewQueues(r, "queues", queue.QueuesArgs{
 			Teams: []queue.Team{{Name: "ads"}}, Queue: config.Queue{WithinTeam: "Never", BetweenTeams: "Never"},
 		})
-		return r.Err()
+		return r.End()
 	})
 	require.NoError(t, err)
 	spec := testkit.At(t, r.One(t, queue.ClusterQueueToken, "queues-ads"), "spec").(map[string]any)

@@ -10,9 +10,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// TestCommandsShareAFolder: the commands of several stacks create and delete a bucket at the same
-// time. The look whether it exists, and its creation, are one step, and the last deletion removes the
-// folders.
+// TestCommandsShareAFolder: the commands of several stacks create and delete a bucket at the same time. The look
+// whether it exists, and its creation, are one step, and the last deletion removes the folders.
 func TestCommandsShareAFolder(t *testing.T) {
 	const commands, rounds = 4, 5
 	parent := t.TempDir()
