@@ -2,20 +2,18 @@ package tests
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
+	"go/types"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/tools/go/packages"
 
 	"persia/config"
 	"persia/internal/programtest"
@@ -75,41 +73,48 @@ func TestPulumiYAML(t *testing.T) {
 
 // TestEveryKeyIsRead: the program reads the fields of all keys of stack files, so that none is without effect.
 func TestEveryKeyIsRead(t *testing.T) {
-	keys, read := map[string]string{}, map[string]bool{"Manifest": true} // a manifest is read before there are fields
-	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && (entry.Name() == "sandbox" || strings.HasPrefix(entry.Name(), ".") && path != root):
-			return fs.SkipDir
-		case strings.HasSuffix(path, ".yaml"): // some are templates
-			text, err := os.ReadFile(path)
-			for _, field := range regexp.MustCompile(`{{[^}]*\.(\w+)`).FindAllSubmatch(text, -1) {
-				read[string(field[1])] = true
+	unseen := []string{
+		"Manifest",            // read before there are fields
+		"NFS", "ISCSI", "CSI", // found by their types
+		"StartMinutes", // read by a template
+	}
+	loaded, err := packages.Load(&packages.Config{Dir: root, Mode: packages.LoadSyntax}, "./...")
+	require.NoError(t, err)
+	keys, read := map[types.Object]string{}, map[types.Object]bool{}
+	all := func(of types.Type) {
+		if fields, ok := of.Underlying().(*types.Struct); ok {
+			for field := range fields.Fields() {
+				read[field] = true
 			}
-			return err
-		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
-			return nil
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		ast.Inspect(file, func(n ast.Node) bool {
-			switch n := n.(type) {
-			case *ast.SelectorExpr:
-				read[n.Sel.Name] = true
-			case *ast.Field:
-				if n.Tag != nil && len(n.Names) == 1 && filepath.Dir(path) == filepath.Join(root, "config") {
-					keys[n.Names[0].Name] = path
+	}
+	for _, of := range loaded {
+		require.Empty(t, of.Errors)
+		for _, file := range of.Syntax {
+			written := map[ast.Node]bool{}
+			ast.Inspect(file, func(n ast.Node) bool {
+				switch n := n.(type) {
+				case *ast.AssignStmt:
+					for _, to := range n.Lhs {
+						written[to] = n.Tok == token.ASSIGN
+					}
+				case *ast.SelectorExpr:
+					read[of.TypesInfo.Uses[n.Sel]] = read[of.TypesInfo.Uses[n.Sel]] || !written[n]
+				case *ast.Field:
+					if n.Tag != nil && len(n.Names) == 1 && of.PkgPath == "persia/config" {
+						keys[of.TypesInfo.Defs[n.Names[0]]] = of.Fset.Position(n.Pos()).String()
+					}
+				case *ast.CallExpr: // a conversion
+					if function := of.TypesInfo.Types[n.Fun]; function.IsType() {
+						all(of.TypesInfo.TypeOf(n.Args[0]))
+					}
 				}
-			}
-			return true
-		})
-		return nil
-	}))
+				return true
+			})
+		}
+	}
 	require.Greater(t, len(keys), 150)
-	for key, path := range keys {
-		assert.True(t, read[key], "%s: nothing reads %s", path, key)
+	for key, at := range keys {
+		assert.NotEqual(t, read[key], slices.Contains(unseen, key.Name()), "%s: what reads %s?", at, key.Name())
 	}
 }

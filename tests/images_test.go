@@ -71,10 +71,11 @@ func TestImagesAreListed(t *testing.T) {
 			for image, urn := range imagesOf(programtest.DeployFile(t, path)) {
 				named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(strings.TrimPrefix(image, programtest.ProdCache), "library/"))
 				require.NoError(t, err, "%s: %s", urn, image)
-				assert.Contains(t, texts, reference.FamiliarName(named), urn)
+				name := reference.FamiliarName(named)
 				if tagged, ok := named.(reference.Tagged); ok {
-					assert.Contains(t, texts, tagged.Tag(), "%s: %s", urn, image)
+					name += ":" + tagged.Tag()
 				}
+				assert.Regexp(t, `["` + "`" + ` /]`+regexp.QuoteMeta(name)+"[\"`@\n]", texts, urn)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 	}
 	switch args.Token {
 	case "gcp:organizations/getProject:getProject":
-		return resource.NewPropertyMapFromMap(map[string]any{"number": "123456789012"}), nil
+		return resource.NewPropertyMapFromMap(map[string]any{"number": numberOf(text("projectId"))}), nil
 	case "pulumi:pulumi:readStackOutputs":
 		return resource.NewPropertyMapFromMap(map[string]any{"outputs": c["outputs"]}), nil
 	case "pulumi:pulumi:readStackResourceOutputs":
@@ -36,7 +36,7 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 		return resource.NewPropertyMapFromMap(map[string]any{"buckets": buckets}), nil
 	case "gcp:storage/getProjectServiceAccount:getProjectServiceAccount":
 		return resource.NewPropertyMapFromMap(map[string]any{
-			"emailAddress": "service-123456789012@gs-project-accounts.iam.gserviceaccount.com",
+			"emailAddress": "service-" + numberOf(text("project")) + "@gs-project-accounts.iam.gserviceaccount.com",
 		}), nil
 	case "gcp:filestore/getInstance:getInstance":
 		return c.one("projects/%s/locations/%s/instances/%s", text("project"), text("location"), text("name"))
@@ -48,6 +48,11 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 		return c.one("projects/%s/regions/%s/disks/%s", text("project"), text("region"), text("name"))
 	}
 	return nil, fmt.Errorf("the program calls %s, which the mock does not know", args.Token)
+}
+
+// numberOf returns the number of a project, which only my-project has.
+func numberOf(project string) string {
+	return map[string]string{"my-project": "123456789012"}[project]
 }
 
 func (c Cloud) one(format string, args ...any) (resource.PropertyMap, error) {
