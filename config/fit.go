@@ -67,7 +67,7 @@ func (s *Stack) checkResourceNames(p *input.Problems, path *field.Path, who stri
 	for section, list := range map[string]corev1.ResourceList{"limits": r.Limits, "requests": r.Requests} {
 		for name, q := range list {
 			device := isExtended(name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
-			if !nodeResources.Has(name) && (s.Cluster.Existing == nil || !device) {
+			if !nodeResources.Has(name) && (!s.existing() || !device) {
 				p.Invalid(path.Child(section).Key(string(name)), q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it, and request GPUs, and partitions of GPUs, as %s", pool.Name, who, ResourceGPU)
 			}
 		}
@@ -150,8 +150,8 @@ func tooFew(pool capacity.PoolPlan) string {
 // nodes. It is empty if no number of nodes, and no other machine type, would hold them.
 func (s *Stack) remedy(pool capacity.PoolPlan) string {
 	other, _ := s.Pool(pool.Name)
-	needed, created := pool.Needed, s.Cluster.Existing == nil && pool.Name != s.SystemPoolName()
-	if s.Cluster.Existing == nil {
+	needed, created := pool.Needed, !s.existing() && pool.Name != s.SystemPoolName()
+	if !s.existing() {
 		needed = other.WholeZones(needed)
 	}
 	nodes := ""
@@ -181,7 +181,7 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 	then, knownThen := s.price(m, pool.Spot)
 	cost, most := then.Hourly*float64(pool.Nodes), now.Hourly*float64(needed)
 	switch found = found && m.GPUType == pool.Machine.GPUType; {
-	case needed == 0 && (!found || s.Cluster.Existing != nil):
+	case needed == 0 && (!found || s.existing()):
 		return ""
 	case needed == 0:
 		return "write machineType: " + m.Type

@@ -93,7 +93,7 @@ var absent = sync.OnceValue(func() map[string]string {
 
 // resolve fills in the defaults that one topic takes from another. Each topic has its own defaults by then.
 func (s *Stack) resolve() {
-	if s.Cluster.Existing == nil && s.Cluster.SystemPool.Nodes == 0 {
+	if !s.existing() && s.Cluster.SystemPool.Nodes == 0 {
 		s.Cluster.SystemPool.Nodes = max(2, Pool{Zones: s.Cluster.Zones}.ZoneCount())
 	}
 	s.Images.resolve(&s.Site)
@@ -121,7 +121,7 @@ func (s *Stack) resolve() {
 
 // check reports the problems of a stack whose defaults are set.
 func (s *Stack) check(p *input.Problems) {
-	if s.Cluster.Existing != nil {
+	if s.existing() {
 		s.checkExistingCluster(p)
 	} else {
 		input.Form(p, field.NewPath(projectKey), "project", s.Project)

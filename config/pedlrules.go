@@ -83,7 +83,7 @@ func (s *Stack) warnOfPEDL(p *input.Problems) {
 // labelAgentPools gives the pools of PEDL's agents the label that agents select nodes by,
 // and the taint that keeps other pods off. It leaves existing pools alone.
 func (s *Stack) labelAgentPools() {
-	if s.PEDL == nil || s.Cluster.Existing != nil {
+	if s.PEDL == nil || s.existing() {
 		return
 	}
 	taint := Taint{Key: PEDLAgentTaint.Key, Value: PEDLAgentTaint.Value, Effect: PEDLAgentTaint.Effect}

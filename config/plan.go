@@ -39,7 +39,7 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 	plan := capacity.NewPlan(pools, s.price)
 	plan.NoRegion = s.region() == ""
 	plan.Trainings = s.trainings(plan.Pools)
-	if s.Cluster.Existing == nil {
+	if !s.existing() {
 		plan.Quotas = capacity.Quotas(s.Cluster.Region, usage, s.createdDisks())
 		plan.Ranges = s.Cluster.Network.ranges(s.addresses())
 	}
@@ -48,7 +48,7 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 
 // upgrade describes an upgrade of a pool. Others upgrade the pools of an existing cluster.
 func (s *Stack) upgrade(p Pool) capacity.Upgrade {
-	if s.Cluster.Existing != nil {
+	if s.existing() {
 		return capacity.Upgrade{}
 	}
 	upgrade := capacity.Upgrade{Additional: *p.Upgrade.MaxSurge, Unavailable: *p.Upgrade.MaxUnavailable, Rounds: p.Rounds()}
@@ -77,7 +77,7 @@ func (s *Stack) price(machine gcp.Machine, spot bool) (capacity.Price, bool) {
 // region returns the region of the cluster, or "" if the stack file does not have it. gcloud
 // names the context of an existing cluster gke_PROJECT_LOCATION_CLUSTER.
 func (s *Stack) region() string {
-	if s.Cluster.Existing == nil {
+	if !s.existing() {
 		return s.Cluster.Region
 	}
 	parts := strings.Split(s.Cluster.Existing.Context, "_")
@@ -152,7 +152,7 @@ func (s *Stack) nodeRoom(p Pool) capacity.Resources {
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)
 	room.EphemeralBytes = 1 << 60 // the stack file does not describe the disks of existing pools
-	if s.Cluster.Existing == nil {
+	if !s.existing() {
 		_, room.EphemeralBytes = capacity.EphemeralStorage(p.Disk.SizeGB, p.LocalSSDs)
 	}
 	room = room.Minus(capacity.NodeAgents)

@@ -295,7 +295,7 @@ func keepsOff(pool Pool) string {
 // warnOfPools warns of pools and GPUs that nothing uses. It leaves out existing clusters, whose
 // pools others may use, and stacks without jobs, which may get some later.
 func (s *Stack) warnOfPools(p *input.Problems) {
-	if s.Cluster.Existing != nil || len(s.Jobs) == 0 {
+	if s.existing() || len(s.Jobs) == 0 {
 		return
 	}
 	uses := s.poolUses()

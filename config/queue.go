@@ -217,7 +217,7 @@ func (s *Stack) checkQueues(p *input.Problems) {
 	for i := range s.Jobs {
 		s.checkQueue(p, &s.Jobs[i])
 	}
-	if s.Queue.Existing && s.Cluster.Existing == nil {
+	if s.Queue.Existing && !s.existing() {
 		p.Invalid(path.Child("existing"), true, "a cluster that the stack creates has no Kueue; remove it")
 	}
 }

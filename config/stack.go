@@ -56,17 +56,9 @@ const (
 // Keys returns the keys of a stack file that [Load] reads, each with its namespace.
 func Keys() []string { return input.Words(keyFields(), keyOf) }
 
-// StackField returns the field of [Stack] that holds the value of a key.
-func StackField(key string) (reflect.StructField, bool) {
-	fields := keyFields()
-	if i := slices.IndexFunc(fields, func(f reflect.StructField) bool { return keyOf(f) == key }); i >= 0 {
-		return fields[i], true
-	}
-	return reflect.StructField{}, false
-}
-
 func keyFields() []reflect.StructField {
-	return slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Stack]()), func(f reflect.StructField) bool { return !f.IsExported() || f.Anonymous })
+	fields := reflect.VisibleFields(reflect.TypeFor[Stack]())
+	return slices.DeleteFunc(fields, func(f reflect.StructField) bool { return f.Tag.Get("key") == "" })
 }
 
 func keyOf(f reflect.StructField) string { return Namespace + ":" + f.Tag.Get("key") }
@@ -74,7 +66,7 @@ func keyOf(f reflect.StructField) string { return Namespace + ":" + f.Tag.Get("k
 // Pools returns all node pools of the cluster: the system pool, unless the cluster exists
 // already, and the pools of the stack file.
 func (s *Stack) Pools() []Pool {
-	if s.Cluster.Existing != nil {
+	if s.existing() {
 		return s.NodePools
 	}
 	return append([]Pool{s.system}, s.NodePools...)

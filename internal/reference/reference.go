@@ -31,9 +31,10 @@ type Reference struct {
 func Read() (*Reference, error) {
 	r := &Reference{types: map[string]reflect.Type{}}
 	keyOf := map[string]string{}
-	for _, key := range config.Keys() {
-		f, _ := config.StackField(key)
-		keyOf[f.Name] = key
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Stack]()) {
+		if key := f.Tag.Get("key"); key != "" {
+			keyOf[f.Name] = config.Namespace + ":" + key
+		}
 	}
 	reflector := &jsonschema.Reflector{
 		Namer:         r.name,
