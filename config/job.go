@@ -8,29 +8,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob;
-// the names that older releases of PERSIA use are accepted too.
+// Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob; the names that older releases
+// of PERSIA use are accepted too.
 type Job struct {
-	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job. The other
-	// fields here override it, and a NatsCluster in it sets what persia:nats does not.
+	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job. The other fields
+	// here override it, and a NatsCluster in it sets what persia:nats does not.
 	Manifest string `json:"manifest,omitempty"`
-	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the
-	// roles, and `persiaEnv` are required without `manifest`.
+	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the roles, and `persiaEnv`
+	// are required without `manifest`.
 	Name string `json:"name,omitempty"`
 	// RunID names one run of the training job. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" form:"label"`
 	// Suspend removes all replicas of the job, so that their nodes can be released.
 	Suspend bool `json:"suspend,omitempty"`
-	// Engine chooses what creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all
-	// roles, whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
+	// Engine chooses what creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all roles,
+	// whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator"`
-	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It
-	// requires engine: jobset. Default: the job does not wait.
+	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It requires engine:
+	// jobset. Default: the job does not wait.
 	Queue string `json:"queue,omitempty"`
 	// Priority is a name in persia:queue. Default: the name default.
 	Priority string `json:"priority,omitempty"`
-	// Script starts the roles with a script instead of persia-launcher, which images of
-	// older PERSIA releases do not have.
+	// Script starts the roles with a script instead of persia-launcher, which images of older PERSIA releases do not
+	// have.
 	Script *Script `json:"script,omitempty"`
 	// NATS overrides settings of persia:nats for the job's own NATS cluster.
 	NATS NATSOverrides `json:"nats,omitempty"`
@@ -43,8 +43,8 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty" unique:"name"`
-	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best
-	// interval, if a machine type of the job has `hoursBetweenFailures`.
+	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best interval, if a machine
+	// type of the job has `hoursBetweenFailures`.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
 	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400"`
@@ -52,8 +52,7 @@ type Job struct {
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
 	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
-	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. Other
-	// engines ignore it.
+	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. Other engines ignore it.
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`
@@ -64,13 +63,14 @@ type Job struct {
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
 	// Dataloader reads the training data and feeds it to the other roles.
 	Dataloader Role `json:"dataloader,omitempty"`
-	// EmbeddingWorker fetches embeddings for the nn-workers and returns their gradients to
-	// the embedding parameter servers.
+	// EmbeddingWorker fetches embeddings for the nn-workers and returns their gradients to the embedding parameter
+	// servers.
 	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
 	// EmbeddingParameterServer stores the embeddings and updates them.
 	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
 
-	at *field.Path // the path of the job in the stack file
+	at       *field.Path // the path of the job in the stack file
+	contract Contract
 }
 
 // Engine names the controller that creates the pods of a job.
@@ -86,13 +86,13 @@ const (
 	EngineOperator Engine = "operator"
 )
 
-// Script describes how to start the roles without persia-launcher: Python scripts with an
-// interpreter, and servers from the directory of their programs.
+// Script describes how to start the roles without persia-launcher: Python scripts with an interpreter, and servers
+// from the directory of their programs.
 type Script struct {
 	// Python is the absolute path of the interpreter in the containers.
 	Python string `json:"python,omitempty" default:"/opt/conda/bin/python3" form:"directory"`
-	// Runtime is the absolute path of the directory, in the containers, with
-	// persia-middleware-server and persia-embedding-server.
+	// Runtime is the absolute path of the directory, in the containers, with persia-middleware-server and
+	// persia-embedding-server.
 	Runtime string `json:"runtime" form:"directory"`
 	// Port is the port on which both programs listen.
 	Port int `json:"port,omitempty" default:"23333" max:"65535"`
@@ -126,8 +126,8 @@ type Role struct {
 	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
 	// NodePool is the node pool on which the replicas run. Default: the job's.
 	NodePool string `json:"nodePool,omitempty"`
-	// Resources are the requests and limits of one replica. At least cpu and memory are
-	// required. Requests default to the limits, as in Kubernetes.
+	// Resources are the requests and limits of one replica. At least cpu and memory are required. Requests default to
+	// the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`
 	// Image is the container image. Default: upstream's runtime image for the role.
 	Image string `json:"image,omitempty"`
@@ -140,13 +140,9 @@ type Role struct {
 	// TerminationGracePeriodSeconds is how long a replica may take to stop.
 	TerminationGracePeriodSeconds int `json:"terminationGracePeriodSeconds,omitempty" default:"60" max:"86400"`
 
-	stored []storedMount // the volumes of the stack that the role mounts
-}
-
-// storedMount is a volume of the stack that a role mounts.
-type storedMount struct {
-	*Volume
-	readOnly bool
+	mounted []mounted
+	// state and checkpoints are the directories of the run's record and of all checkpoints, in the containers.
+	state, checkpoints string
 }
 
 // NNWorker is the role whose replicas start several processes.
@@ -159,8 +155,8 @@ type NNWorker struct {
 // At returns the path of the job in the stack file.
 func (j *Job) At() *field.Path { return j.at }
 
-// resolve fills in defaults that depend on other fields. It leaves an empty image, which
-// means the default image of the role.
+// resolve fills in defaults that depend on other fields. It leaves an empty image, which means the default image of
+// the role.
 func (j *Job) resolve() {
 	j.NNWorker.NprocPerNode = cmp.Or(j.NNWorker.NprocPerNode, max(1, GPUs(j.NNWorker.Resources)))
 	for _, role := range j.Roles() {

@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"net/netip"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,95 +12,47 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// outlives reports whether a pod can write to a volume that may outlive the pod and its node. Which
-// drivers keep an inline volume is not known. Claims of ephemeral volumes go with the pod. On the nodes of
-// an existing cluster, a directory may be a file server's.
-func (c *jobChecker) outlives(v corev1.Volume) bool {
-	switch {
-	case v.PersistentVolumeClaim != nil:
-		return !v.PersistentVolumeClaim.ReadOnly
-	case v.NFS != nil:
-		return !v.NFS.ReadOnly
-	case v.CSI != nil:
-		return v.CSI.ReadOnly == nil || !*v.CSI.ReadOnly
-	case v.GCEPersistentDisk != nil:
-		return !v.GCEPersistentDisk.ReadOnly
-	}
-	return v.HostPath != nil && (c.stack.existing() || c.stack.hasOneNode())
-}
-
-// warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in
-// which both can write a checkpoint that outlives them, or embedding workers could not load it.
+// warnOfCheckpoints warns if nn-workers and embedding parameter servers have no directory in which both can write a
+// checkpoint that outlives them, or embedding workers could not load it.
 func (c *jobChecker) warnOfCheckpoints(j *Job) {
-	type directory struct{ volume, path string }
-	mounted := func(role *Role, reads bool) []directory {
-		var all []directory
-		for _, m := range j.MountsOf(*role) {
-			if reads || !m.ReadOnly {
-				all = append(all, directory{m.Volume, m.MountPath})
-			}
-		}
-		for _, m := range role.VolumeMounts {
-			for _, v := range j.Volumes {
-				if m.Name == v.Name && (reads || !m.ReadOnly) && c.outlives(v) {
-					all = append(all, directory{"volumes/" + v.Name, path.Clean(m.MountPath)})
-				}
-			}
-		}
-		return all
-	}
-	workers, servers := mounted(&j.NNWorker.Role, false), mounted(&j.EmbeddingParameterServer, false)
-	readers := mounted(&j.EmbeddingWorker, true)
 	const roles = "nnWorker and embeddingParameterServer can write and embeddingWorker can read"
-	shared := func(is func(directory) bool) bool {
-		return slices.ContainsFunc(workers, is) && slices.ContainsFunc(servers, is) && slices.ContainsFunc(readers, is)
-	}
-	if !slices.ContainsFunc(workers, func(d directory) bool { return shared(func(other directory) bool { return other == d }) }) {
-		c.Warn(j.at.Child("mounts"), "there is no volume that %s at one path, so the job keeps no checkpoint "+
+	// On the nodes of an existing cluster, a directory may be a file server's.
+	own, onNode := j.ownCheckpoints(), c.stack.existing() || c.stack.hasOneNode()
+	if j.NNWorker.checkpoints == "" && !slices.ContainsFunc(own, func(e variable) bool { return j.share(e.Value, onNode) }) {
+		c.Warn(j.at.Child("mounts"), "there is no volume that %s at one path (a claim, or nfs), so the job keeps no checkpoint "+
 			"and begins anew when it loses a replica; add a mount without readOnly to the job", roles)
 	}
-	for _, e := range j.variables() {
-		if e.Name != checkpointDirectory || e.Value == "" || strings.Contains(e.Value, "$(") {
-			continue
-		}
-		below := func(d directory) bool {
-			return path.Clean(e.Value) == d.path || strings.HasPrefix(path.Clean(e.Value), d.path+"/")
-		}
-		if !shared(below) {
+	for _, e := range own {
+		if !strings.Contains(e.Value, "$(") && !j.share(e.Value, onNode) {
 			c.Warn(e.at.Child("value"), "%s is below no volume that %s, so checkpoints are lost with the containers, "+
 				"or cannot be loaded; write a path below a mountPath", e.Value, roles)
 		}
 	}
 }
 
-// sameCheckpoints warns of jobs with one directory of checkpoints: each of them removes what it
-// takes for its own old checkpoints, and resumes from the newest one.
+// sameCheckpoints warns of jobs with one directory of checkpoints: each of them removes what it takes for its own old
+// checkpoints, and resumes from the newest one.
 func (c *jobChecker) sameCheckpoints(jobs []Job) {
-	type directory struct{ volume, path string }
-	first := map[directory]*Job{}
+	first := map[Folder]*Job{}
 	for i := range jobs {
 		j := &jobs[i]
-		for _, e := range j.variables() {
-			d := directory{j.volumeAt(e.Value), path.Clean(e.Value)}
-			if e.Name != checkpointDirectory || d.volume == "" {
+		for _, e := range j.ownCheckpoints() {
+			at := j.NNWorker.at(e.Value).Folder
+			if at.Path = ""; at.Claim == "" {
 				continue
 			}
-			if other := first[d]; other != nil && other != j {
-				c.Warn(e.at.Child("value"), "%s is also the directory of %s, so each of the two jobs removes the checkpoints of the other; write a directory for each job", e.Value, c.PathOf(other.At()))
+			if other := first[at]; other != nil && other != j {
+				c.Warn(e.at.Child("value"), "%s is also the directory of %s, so each of the two jobs removes the checkpoints of "+
+					"the other; write a directory for each job", e.Value, c.PathOf(other.At()))
 			}
-			first[d] = j
+			first[at] = j
 		}
 	}
 }
 
-// volumeAt returns the volume of the stack that nn-workers mount at or above a path, or "".
-func (j *Job) volumeAt(file string) string {
-	for _, m := range j.MountsOf(j.NNWorker.Role) {
-		if path.Clean(file) == m.MountPath || strings.HasPrefix(path.Clean(file), m.MountPath+"/") {
-			return m.Volume
-		}
-	}
-	return ""
+// ownCheckpoints returns the variables with a directory of checkpoints that the job chooses itself.
+func (j *Job) ownCheckpoints() []variable {
+	return slices.DeleteFunc(j.variables(), func(e variable) bool { return e.Name != EnvOwnCheckpoints || e.Value == "" })
 }
 
 // variable is an environment variable with its path.
@@ -125,9 +76,6 @@ func (j *Job) variables() []variable {
 	return all
 }
 
-// checkpointDirectory is the variable with the directory of a job's checkpoints.
-const checkpointDirectory = "PERSIA_CKPT_DIR"
-
 // warnOfVariables warns of variables that lead a job to the NATS of another one.
 func (c *jobChecker) warnOfVariables(j *Job) {
 	for _, e := range j.variables() {
@@ -149,8 +97,8 @@ var (
 	}
 )
 
-// closed returns the first address in the value of a variable that the network policy of a job closes,
-// or "". An address without a scheme has a dot and a port.
+// closed returns the first address in the value of a variable that the network policy of a job closes, or "". An
+// address without a scheme has a dot and a port.
 func closed(value, job string) string {
 	for text := range strings.FieldsFuncSeq(value, func(r rune) bool { return strings.ContainsRune(",; ", r) }) {
 		parts := hostPort.FindStringSubmatch(text)

@@ -140,34 +140,6 @@ func taken(mountPath string) string {
 	return ""
 }
 
-// resolveMounts finds the volumes of the stack that roles mount: by their own mounts, the job's, and
-// by Volumes of the job that use the claim of a volume of the stack.
-func (s *Stack) resolveMounts() {
-	for i := range s.Jobs {
-		job := &s.Jobs[i]
-		for _, role := range job.Roles() {
-			for _, m := range job.MountsOf(*role.Role) {
-				if v := s.volume(m.Volume); v != nil {
-					role.stored = append(role.stored, storedMount{v, m.ReadOnly})
-				}
-			}
-			for _, m := range role.VolumeMounts {
-				for _, volume := range job.Volumes {
-					claim := volume.PersistentVolumeClaim
-					if claim == nil || volume.Name != m.Name {
-						continue
-					}
-					for k := range s.Storage {
-						if s.Storage[k].Claim == claim.ClaimName {
-							role.stored = append(role.stored, storedMount{&s.Storage[k], m.ReadOnly || claim.ReadOnly})
-						}
-					}
-				}
-			}
-		}
-	}
-}
-
 // JobsWrite reports whether a job can write to a volume.
 func (s *Stack) JobsWrite(volume string) bool { return !s.usersOf(volume).ReadOnly }
 
@@ -177,9 +149,9 @@ func (s *Stack) usersOf(name string) volumeUsers {
 	mounted := map[string]bool{}
 	for i := range s.Jobs {
 		for _, role := range s.Jobs[i].Roles() {
-			for _, v := range role.stored {
-				if v.Name == name {
-					mounted[role.NodePool], users.ReadOnly = true, users.ReadOnly && v.readOnly
+			for _, m := range role.mounted {
+				if m.stored != nil && m.stored.Name == name {
+					mounted[role.NodePool], users.ReadOnly = true, users.ReadOnly && m.readOnly
 				}
 			}
 		}
@@ -196,7 +168,7 @@ func (s *Stack) usersOf(name string) volumeUsers {
 // MountsVolume reports whether a role of the job mounts a volume of the stack.
 func (j *Job) MountsVolume(name string) bool {
 	return slices.ContainsFunc(j.Roles(), func(r NamedRole) bool {
-		return slices.ContainsFunc(r.stored, func(v storedMount) bool { return v.Name == name })
+		return slices.ContainsFunc(r.mounted, func(m mounted) bool { return m.stored != nil && m.stored.Name == name })
 	})
 }
 
@@ -204,8 +176,9 @@ func (j *Job) MountsVolume(name string) bool {
 // that mounts buckets, and whether the role mounts one.
 func (j *Job) GCSFuseSidecar(kind Kind) (most capacity.Resources, found bool) {
 	caches := int64(0)
-	for _, v := range kind.Of(j).stored {
-		if !v.MountedBySidecar() {
+	for _, m := range kind.Of(j).mounted {
+		v := m.stored
+		if v == nil || !v.MountedBySidecar() {
 			continue
 		}
 		asks := v.GCSFuse.Sidecar.Requests()

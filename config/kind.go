@@ -3,9 +3,6 @@ package config
 // JobLabel is the label of the pods of a job, whose value is its name. Upstream's tools find the pods by it.
 const JobLabel = "persia_job"
 
-// PredictedAnnotation has the share of useful hours in the plan, on the Kubernetes Job of a training job.
-const PredictedAnnotation = "persia.com/predicted-useful-hours"
-
 // Kind describes one of the four roles that every job has.
 type Kind struct {
 	// Field is the role's name in a stack file and in a PersiaJob.

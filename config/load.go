@@ -111,7 +111,7 @@ func (s *Stack) resolve() {
 	for i := range s.Storage {
 		s.Storage[i].resolve(&s.Site)
 	}
-	s.resolveMounts()
+	s.resolveContracts()
 	s.dropNATSVariables()
 	if s.PEDL != nil {
 		s.PEDL.resolve(&s.Site, s.Pools())

@@ -146,7 +146,7 @@ func natsAnswers(name, text string) bool {
 }
 
 // natsVariables contain the address of NATS for PERSIA: the current name, and the name in older releases.
-var natsVariables = []string{"PERSIA_NATS_URL", "PERSIA_NATS_IP"}
+var natsVariables = []string{EnvNATS, EnvOlderNATS}
 
 // dropNATSVariables removes the address of the job's own NATS from the variables of jobs,
 // because the program sets it. Manifests have it, by the published name or the job's own.

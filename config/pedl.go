@@ -2,16 +2,11 @@ package config
 
 import (
 	"cmp"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"maps"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config/input"
 	"persia/gcp"
@@ -20,8 +15,6 @@ import (
 const (
 	// PEDLNamespace is the namespace of the master and of its database.
 	PEDLNamespace = "pedl"
-	// PEDLVolume is the name of the database's volume, and of its claim.
-	PEDLVolume = "pedl-postgresql"
 )
 
 // PEDLAgentTaint keeps other pods off nodes with agents, which expect to have their nodes to
@@ -139,140 +132,6 @@ type PEDLIngress struct {
 type SupportCheck struct {
 	// NodePool is the GPU node pool to check.
 	NodePool string `json:"nodePool"`
-}
-
-// PostgreSQL is the database of the master: one that the stack runs, or an existing one.
-type PostgreSQL struct {
-	Image DatabaseImage `json:"image,omitempty"`
-	// Resources are the requests and limits. Each has a default: limits {cpu: 8, memory: 32G}, requests
-	// {cpu: 4, memory: 16G}, but no request exceeds a limit that you set.
-	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Password is the password of the admin user, postgres, set with `pulumi config set
-	// --secret`. Required unless you set `external`.
-	Password input.Secret `json:"postgresqlPassword,omitempty"`
-	// Database is the name of the database that the stack creates.
-	Database string `json:"postgresqlDatabase,omitempty" default:"pedl"`
-	// InitdbArgs are arguments of initdb, which creates the database once. Default none.
-	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
-	// SchedulerName is the scheduler of the database's pod. Default: the cluster's.
-	SchedulerName string `json:"schedulerName,omitempty" form:"subdomain"`
-	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for max_connections.
-	// By default, maxConnections is 2000, and sharedBuffers is 512MB.
-	ExtendedConfig map[string]SettingValue `json:"postgresqlExtendedConfig,omitempty"`
-	Persistence    Persistence             `json:"persistence,omitempty"`
-	Service        DatabaseService         `json:"service,omitempty"`
-	// External is an existing database. If you set it, set no other field of postgresql.
-	External *ExternalDatabase `json:"external,omitempty"`
-}
-
-// DatabaseImage is the image of PostgreSQL: Bitnami's, or one with the same layout.
-type DatabaseImage struct {
-	// Registry is the registry of the image.
-	Registry string `json:"registry,omitempty" default:"docker.io"`
-	// Repository is the repository of the image.
-	Repository string `json:"repository,omitempty" default:"bitnamilegacy/postgresql"`
-	// Tag is the tag of the image.
-	Tag string `json:"tag,omitempty" default:"10.23.0-debian-11-r3"`
-	// PullPolicy is Always, IfNotPresent, or Never.
-	PullPolicy corev1.PullPolicy `json:"pullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
-	// PullSecrets are Secrets in the namespace pedl with registry credentials.
-	PullSecrets []corev1.LocalObjectReference `json:"pullSecrets,omitempty" unique:"name"`
-}
-
-// Reference returns the reference of the image.
-func (i DatabaseImage) Reference() string { return i.Registry + "/" + i.Repository + ":" + i.Tag }
-
-// SettingValue is the value of a setting of PostgreSQL: a string, a number, or a boolean.
-type SettingValue string
-
-// UnmarshalJSON keeps numbers and booleans as the user wrote them.
-func (v *SettingValue) UnmarshalJSON(text []byte) error {
-	var value any
-	if err := json.Unmarshal(text, &value); err != nil {
-		return err
-	}
-	switch value := value.(type) {
-	case string:
-		*v = SettingValue(value)
-	case float64, bool:
-		*v = SettingValue(text)
-	default:
-		return errors.New("must be a string, a number, or true or false")
-	}
-	return nil
-}
-
-// withoutB takes the B from amounts of the database like 32GB, which PEDL's documentation prints.
-func withoutB(pedl map[string]any) {
-	for _, list := range []string{"limits", "requests"} {
-		found, _, _ := unstructured.NestedFieldNoCopy(pedl, "postgresql", "resources", list)
-		amounts, _ := found.(map[string]any)
-		for name, amount := range amounts {
-			text, ok := strings.CutSuffix(fmt.Sprint(amount), "B")
-			if _, err := input.ParseQuantity(text); ok && err == nil {
-				amounts[name] = text
-			}
-		}
-	}
-}
-
-// Persistence is where the database stores its data: a volume of the stack with one source, as in persia:storage; a
-// volume of `storageClass`; or the volume of `existingClaim`. If you set none of these, the stack creates a
-// Persistent Disk named CLUSTER-pedl-postgresql. On an existing cluster you must set one.
-type Persistence struct {
-	// Enabled keeps the data. Without it, the data is lost with the pod.
-	Enabled bool `json:"enabled,omitempty" default:"true"`
-	// ExistingClaim is a PersistentVolumeClaim in the namespace pedl.
-	ExistingClaim string `json:"existingClaim,omitempty" form:"subdomain"`
-	// StorageClass creates the volume and determines its reclaim policy.
-	StorageClass string `json:"storageClass,omitempty" form:"subdomain"`
-	// AccessMode is ReadWriteOnce, or ReadWriteMany for storage that is not a disk.
-	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" default:"ReadWriteOnce" enum:"ReadWriteOnce,ReadWriteMany"`
-	// Annotations are annotations of the volume and its claim. Default none.
-	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
-	// Size is the size of the volume. You can increase it if the stack creates it.
-	Size string `json:"size,omitempty" default:"100Gi"`
-	// SubPath is the directory of the volume to mount. Default: its root.
-	SubPath string `json:"subPath,omitempty" form:"below"`
-	// MountPath is where the volume is mounted. The data is in its directory data.
-	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql" form:"directory"`
-
-	Sources `json:",inline"`
-}
-
-// DatabaseService is the Service of the database.
-type DatabaseService struct {
-	// ExternalIPs are addresses outside the cluster that lead to the database, which only
-	// an existing cluster may have. Default none: then only the master can reach it.
-	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
-	// Port is the port of the database.
-	Port int `json:"port,omitempty" default:"5432" max:"65535"`
-}
-
-// ExternalDatabase is an existing database.
-type ExternalDatabase struct {
-	// Host is the address or host name of the database server.
-	Host string `json:"host" form:"host"`
-	// Port is the port of the database server.
-	Port int `json:"port,omitempty" default:"5432" max:"65535"`
-	// User is the user that the master connects as.
-	User string `json:"user,omitempty" default:"postgres"`
-	// Database is the name of the database.
-	Database string `json:"database,omitempty" default:"pedl"`
-	// Password is the password of the user, set with `pulumi config set --secret`.
-	Password input.Secret `json:"password"`
-}
-
-// volume returns the volume of the database in the form of persia:storage.
-func (d *Persistence) volume() Volume {
-	return Volume{
-		Name:          PEDLVolume,
-		Claim:         PEDLVolume,
-		Size:          d.Size,
-		AccessModes:   []corev1.PersistentVolumeAccessMode{d.AccessMode},
-		ReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-		Sources:       d.Sources,
-	}
 }
 
 // resolve fills in defaults that depend on other fields and on the rest of the stack file.

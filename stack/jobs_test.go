@@ -10,7 +10,9 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
 	"persia/config"
@@ -51,10 +53,10 @@ func TestMeasureGivesUp(t *testing.T) {
 			d.ran.Volumes["c"] = effects.Volume{Claim: "c", Storage: "gs://checkpoints"}
 			for _, name := range []string{"first", "second"} {
 				d.plan.Trainings = append(d.plan.Trainings, capacity.Training{Job: name})
-				d.ran.Jobs[name] = effects.Job{Roles: map[string]effects.Role{config.KindNNWorker.Name: {Replicas: 1, Pod: corev1.PodSpec{
-					Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "PERSIA_STATE_DIR", Value: "/c/.persia"}}, VolumeMounts: []corev1.VolumeMount{{Name: "c", MountPath: "/c"}}}},
-					Volumes:    []corev1.Volume{{Name: "c", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}},
-				}}}}
+				contract := config.Contract{Version: 1, Record: config.Folder{Claim: "c", Below: ".persia"}}
+				pods := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{config.JobLabel: name, "app.kubernetes.io/name": config.KindNNWorker.Name}}}
+				pods.Spec.Containers = []corev1.Container{{}}
+				d.ran.Add(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: contract.Annotation()}, Spec: appsv1.StatefulSetSpec{Template: pods}})
 			}
 			begin := time.Now()
 			require.NoError(t, d.measure())

@@ -31,12 +31,12 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 	for i := range cfg.Jobs {
 		job := &cfg.Jobs[i]
 		// The guard of a job of PERSIA's operator waits for all pods of the job, also for its completion.
-		if was, had := before.Jobs[job.Name]; had && was.Engine() != job.Engine &&
+		if was, had := before.Jobs[job.Name]; had && was.Engine != job.Engine &&
 			(job.Engine == config.EngineOperator || was.Replicas() > 0 && !job.Suspend) {
 			problems = append(problems, fmt.Errorf("%s: Invalid value: %q: the job %s has engine: %s in the cluster, "+
 				"and Pulumi would create its new pods before it deletes the old ones; "+
 				"remove the job from the stack file, run `pulumi up`, then write the job again and run it again",
-				job.At().Child("engine"), job.Engine, job.Name, was.Engine()))
+				job.At().Child("engine"), job.Engine, job.Name, was.Engine))
 		}
 		starts := startsOn(job, broker[job.Name], before)
 		for _, pool := range plan.Pools {

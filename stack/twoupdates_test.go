@@ -26,7 +26,7 @@ func ran(cfg *config.Stack) effects.Stack {
 			roles[role.Name] = effects.Role{Replicas: running, Pod: corev1.PodSpec{Volumes: mounted,
 				NodeSelector: map[string]string{gcp.LabelNodePool: role.NodePool}, Containers: []corev1.Container{{Resources: role.Resources}}}}
 		}
-		before.Jobs[job.Name] = effects.Job{Together: job.Engine == config.EngineJobSet, Roles: roles}
+		before.Jobs[job.Name] = effects.Job{Engine: job.Engine, Roles: roles}
 	}
 	for _, cluster := range cfg.NATSClusters() {
 		before.NATS[cluster.Name] = effects.NATS{Size: cluster.Size, Pool: cluster.NodePool}

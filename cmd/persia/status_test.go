@@ -31,7 +31,7 @@ const running = `{"items": [
 // lists are the answers of an API server by path. It has no other paths.
 var lists = map[string]string{
 	"/apis/batch/v1/jobs": `{"items": [{"metadata": {"namespace": "persia", "name": "clicks-completion-1",
-		"annotations": {"persia.com/predicted-useful-hours": "98%"}, "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
+		"annotations": {"persia.com/contract": "{\"version\": 1, \"useful\": \"98%\"}"}, "labels": {"persia_job": "clicks", "app.kubernetes.io/name": "completion"}}}]}`,
 	"/api/v1/pods":               pods,
 	"/apis/apps/v1/statefulsets": `{"items": []}`,
 	"/apis/apps/v1/deployments":  `{"items": []}`,

@@ -1,7 +1,6 @@
 package effects
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -124,8 +123,8 @@ func (u *update) pedl() {
 	}
 }
 
-// restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a ConfigMap or a
-// Secret that they mount does. Pulumi learns its version, which is an annotation of the pods, only in the update.
+// restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a ConfigMap or
+// a Secret that they mount does. Pulumi learns its version, which is an annotation of the pods, only in the update.
 func (u *update) restarts(was, is Role) bool {
 	return was.Digest != is.Digest || slices.ContainsFunc(is.Pod.Volumes, func(volume corev1.Volume) bool {
 		of := ""
@@ -142,7 +141,8 @@ func (u *update) restarts(was, is Role) bool {
 
 // data returns the directory with the data of a workload of PEDL, or "" if the data is lost with the pod.
 func (s Stack) data(role Role) storedFolder {
-	return s.mounted(role, first(role.container().VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == pedl.DataVolume }))
+	mount := first(role.container().VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == pedl.DataVolume })
+	return s.folder(role, shown(role, mount, ""))
 }
 
 // lostData says that the data of a workload is lost with its pod, if it is.
@@ -161,7 +161,7 @@ func (s Stack) has(at storedFolder) bool {
 // MountsBucket reports whether pods of a role mount a bucket.
 func (s Stack) MountsBucket(role Role) bool {
 	return slices.ContainsFunc(role.Pod.Volumes, func(volume corev1.Volume) bool {
-		return strings.HasPrefix(s.mounted(role, corev1.VolumeMount{Name: volume.Name}).storage, "gs://")
+		return strings.HasPrefix(s.folder(role, shown(role, corev1.VolumeMount{Name: volume.Name}, "")).storage, "gs://")
 	})
 }
 
@@ -208,44 +208,19 @@ func (f storedFolder) String() string {
 
 // checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job has no such folder,
 // or if PERSIA's operator creates its pods.
-func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, "PERSIA_CKPT_ROOT") }
+func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, job.contract().Checkpoints) }
 
 // saved returns where the script of a job saves its checkpoints, as far as that is known.
 func (s Stack) saved(job Job) storedFolder {
-	if job.nnWorkers().variable(ownDirectory).Value != "" {
-		return s.stored(job, ownDirectory)
+	if own := job.contract().Own; own.Path != "" {
+		return s.stored(job, own)
 	}
 	return s.checkpoints(job)
 }
 
-// ownDirectory is the variable with a directory for checkpoints that a job chooses itself.
-const ownDirectory = "PERSIA_CKPT_DIR"
-
-// stored returns the folder that a variable of the nn-workers names. It is empty if pods lose it.
-func (s Stack) stored(job Job, variable string) storedFolder {
-	nnWorkers := job.nnWorkers()
-	root := nnWorkers.variable(variable).Value
-	var at storedFolder
-	longest := -1
-	for _, mount := range nnWorkers.container().VolumeMounts {
-		below, ok := strings.CutPrefix(root+"/", path.Clean(mount.MountPath)+"/")
-		if !ok || len(mount.MountPath) <= longest {
-			continue
-		}
-		longest = len(mount.MountPath)
-		if at = s.mounted(nnWorkers, mount); at != (storedFolder{}) {
-			at.folder = path.Join(at.folder, below)
-		}
-		if strings.HasPrefix(at.storage, directory) {
-			at.pool = nnWorkers.Pod.NodeSelector[gcp.LabelNodePool]
-		}
-	}
-	return at
-}
-
 // Record returns the bucket and the object with the record of a job's run. Both are "" if it is elsewhere.
 func (s Stack) Record(job string) (bucket, object string) {
-	at := s.stored(s.Jobs[job], "PERSIA_STATE_DIR")
+	at := s.stored(s.Jobs[job], s.Jobs[job].contract().Record)
 	bucket, ok := strings.CutPrefix(at.storage, "gs://")
 	if !ok {
 		return "", ""
@@ -253,21 +228,29 @@ func (s Stack) Record(job string) (bucket, object string) {
 	return bucket, path.Join(at.folder, "coordinator.json")
 }
 
-// mounted returns the directory that a mount of a role shows, or "" if it is lost with the pod.
-func (s Stack) mounted(role Role, mount corev1.VolumeMount) storedFolder {
-	below := cmp.Or(mount.SubPathExpr, mount.SubPath)
-	source := role.volume(mount.Name).VolumeSource
-	if source.PersistentVolumeClaim == nil {
-		at := storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
-		if at == "" {
-			return storedFolder{}
-		}
-		return storedFolder{storage: at, folder: below}
+// stored returns where a folder of nn-workers is. It is empty if pods lose it.
+func (s Stack) stored(job Job, folder config.Folder) storedFolder {
+	at := s.folder(job.nnWorkers(), folder)
+	if strings.HasPrefix(at.storage, directory) {
+		at.pool = job.nnWorkers().Pod.NodeSelector[gcp.LabelNodePool]
+	}
+	return at
+}
+
+// folder returns where a folder of a role is, or "" if it is lost with the pod.
+func (s Stack) folder(role Role, folder config.Folder) storedFolder {
+	storage := "the claim " + folder.Claim
+	if folder.Claim == "" {
+		source := role.volume(folder.Volume).VolumeSource
+		storage = storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
-		if of := s.Volumes[name]; of.Claim == source.PersistentVolumeClaim.ClaimName {
-			return storedFolder{storage: of.Storage, folder: path.Join(of.Folder, below)}
+		if of := s.Volumes[name]; folder.Claim != "" && of.Claim == folder.Claim {
+			return storedFolder{storage: of.Storage, folder: path.Join(of.Folder, folder.Below)}
 		}
 	}
-	return storedFolder{storage: "the claim " + source.PersistentVolumeClaim.ClaimName, folder: below}
+	if storage == "" {
+		return storedFolder{}
+	}
+	return storedFolder{storage: storage, folder: folder.Below}
 }

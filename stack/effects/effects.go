@@ -1,6 +1,6 @@
-// Package effects says which running pods an update ends, until when, and which training time or data that
-// costs. It compares the resources in the state of the stack with what the program registers. Pulumi's
-// preview shows which resources change.
+// Package effects says which running pods an update ends, until when, and which training time or data that costs. It
+// compares the resources in the state of the stack with what the program registers. Pulumi's preview shows which
+// resources change.
 package effects
 
 import (
@@ -81,7 +81,8 @@ func (u *update) job(path, name string) {
 		u.say(path, "the next attempt of the job %s does not see its checkpoints, and trains %s%s", name, start,
 			u.fate(had, "They stay in %s. To continue from them, restore the job's runId and mounts, and the volumes"))
 	}
-	if record := u.before.stored(was, "PERSIA_STATE_DIR"); had == has && record != (storedFolder{}) && !is.ByOperator && record != u.after.stored(is, "PERSIA_STATE_DIR") {
+	record, isRecord := u.before.stored(was, was.contract().Record), u.after.stored(is, is.contract().Record)
+	if had == has && record != (storedFolder{}) && record != isRecord && !is.byOperator() {
 		u.say(path, "the nn-workers of the job %s no longer see the record of its run: a complete job trains again%s", name,
 			u.fate(record, "It stays in %s. To keep it, restore the job's runId and the mounts of nnWorker"))
 	}
@@ -93,7 +94,7 @@ func (u *update) job(path, name string) {
 	case is.Replicas() == 0:
 		u.say(path+".suspend", "the job %s stops: this deletes its %d replicas. Without suspend, it trains %s", name, was.Replicas(), start)
 	case len(restarted) == 0:
-	case was.Together || is.Together:
+	case was.together() || is.together():
 		until := fmt.Sprintf("about %s without the job, if a replica takes so long", minutes(kube.RolloutTime))
 		if is.Queue != "" {
 			until = fmt.Sprintf("which wait in the queue %s, behind the jobs of its priority, until there is room for all", is.Queue)
@@ -118,7 +119,7 @@ func restarted(was, is Job) []string {
 		old, had := was.Roles[kind.Name]
 		now, has := is.Roles[kind.Name]
 		// PERSIA's operator and JobSet read the number of replicas only when a job begins.
-		if had && has && (old.Digest != now.Digest || is.Together && old.Replicas != now.Replicas) || had != has || was.Queue != is.Queue {
+		if had && has && (old.Digest != now.Digest || is.together() && old.Replicas != now.Replicas) || had != has || was.Queue != is.Queue {
 			roles = append(roles, kind.Name)
 		}
 	}
@@ -127,7 +128,7 @@ func restarted(was, is Job) []string {
 
 // start says from where the next attempt of a job trains.
 func (u *update) start(job Job) string {
-	own, at := job.nnWorkers().variable(ownDirectory).Value, u.after.saved(job)
+	own, at := job.contract().Own.Path, u.after.saved(job)
 	switch why := u.lost(at); {
 	case why != "":
 		return fmt.Sprintf("from the beginning, because its checkpoints in %s %s", at, why)
@@ -135,17 +136,17 @@ func (u *update) start(job Job) string {
 		return "from what its script loads from " + own
 	case at != (storedFolder{}):
 		return fmt.Sprintf("from the newest complete checkpoint in %s, or from the beginning if there is none", at)
-	case job.ByOperator:
+	case job.byOperator():
 		return "from what its script loads"
 	default:
 		return "from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path"
 	}
 }
 
-// ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not tell that the job
-// is complete.
+// ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not tell that the
+// job is complete.
 func (u *update) ifComplete(was, is Job) string {
-	if was.Engine() != config.EngineJobSet {
+	if was.Engine != config.EngineJobSet {
 		return ""
 	}
 	until := "until they have read that"
@@ -158,7 +159,7 @@ func (u *update) ifComplete(was, is Job) string {
 // brokers says which jobs lose all of their NATS servers.
 func (u *update) brokers() {
 	for _, job := range u.before.Running() {
-		name := u.before.Jobs[job].nats()
+		name := u.before.Jobs[job].contract().NATS
 		was, had := u.before.NATS[name]
 		is, stays := u.after.NATS[name]
 		if !had || !stays || u.after.Jobs[job].Replicas() == 0 {
@@ -180,7 +181,7 @@ func (u *update) brokers() {
 // withoutNATS describes a job while no server of its NATS answers.
 func (u *update) withoutNATS(name string) string {
 	job := u.after.Jobs[name]
-	if job.ByOperator {
+	if job.byOperator() {
 		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
 	}
 	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.start(job))

@@ -2,6 +2,7 @@ package effects
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -303,4 +304,25 @@ func TestRecord(t *testing.T) {
 	}
 	of, _ := New().Record("criteo")
 	assert.Empty(t, of, "a new stack")
+}
+
+// TestOldState reads from the pods of a release without contracts what the contract of the same job says now.
+func TestOldState(t *testing.T) {
+	recorded, err := os.ReadFile("testdata/oldstate.yaml")
+	require.NoError(t, err)
+	plan, err := os.ReadFile("../../tests/testdata/prod.plan.yaml")
+	require.NoError(t, err)
+	planned := map[resource.URN]map[string]any{}
+	for document := range strings.SplitSeq(string(plan), "\n---\n") {
+		var object struct {
+			URN    string
+			Inputs map[string]any
+		}
+		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
+		planned[resource.URN("urn:pulumi:prod::persia::"+object.URN)] = object.Inputs
+	}
+	old, now := stateOf(t, string(recorded)).Jobs["criteo"].contract(), Read(planned).Jobs["criteo"].contract()
+	require.Equal(t, 1, now.Version)
+	now.Version, now.Replicas = 0, nil
+	assert.Equal(t, now, old)
 }

@@ -25,8 +25,8 @@ type Pool struct {
 	Nodes, Most int
 	// Zones are the zones of the nodes, or empty if GKE chooses them.
 	Zones []string
-	// AtOnce is how many nodes GKE recreates at once, and Rounds how often it does so until it has recreated all. They
-	// are 0 for a pool in the state.
+	// AtOnce is how many nodes GKE recreates at once, and Rounds how often it does so until it has recreated all.
+	// They are 0 for a pool in the state.
 	AtOnce, Rounds int
 	// Labels are the labels of the nodes. They are nil for a pool of the stack file.
 	Labels map[string]string
@@ -41,8 +41,8 @@ type NodePool struct {
 	Driver  config.NVIDIADriver
 }
 
-// poolSettings are the settings of a node pool whose change costs nodes: the path of each in the pool or, if it begins
-// with persia:, in the stack file, and its path in the state.
+// poolSettings are the settings of a node pool whose change costs nodes: the path of each in the pool or, if it
+// begins with persia:, in the stack file, and its path in the state.
 var poolSettings = []struct {
 	field, output string
 	// value returns the value in the terms of the state, if it is not the field's own.
@@ -223,8 +223,8 @@ func lostNodes(was, is Pool) []string {
 // perZone returns the number of nodes in each zone, or 0 if GKE chooses it.
 func (p Pool) perZone() int { return p.Nodes / max(1, len(p.Zones)) }
 
-// onPool says what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them at once if
-// rounds is 0.
+// onPool says what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them at once
+// if rounds is 0.
 func (u *update) onPool(pool string, rounds int) string {
 	var says strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&says, ". "+format, args...) }
@@ -235,14 +235,14 @@ func (u *update) onPool(pool string, rounds int) string {
 		}
 		switch roles := u.before.rolesOn(job, pool); {
 		case roles == "":
-		case job.ByOperator:
+		case job.byOperator():
 			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, because the operator creates no pod again", roles, name)
 		case rounds > 0:
 			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.start(is))
 		default:
 			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready on other nodes, and trains %s", roles, name, u.start(is))
 		}
-		if servers, has := u.before.NATS[job.nats()]; has && servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
+		if servers, has := u.before.NATS[job.contract().NATS]; has && servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
 			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
 		}
 	}
@@ -254,14 +254,14 @@ func (u *update) onPool(pool string, rounds int) string {
 	return says.String()
 }
 
-// rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with GPUs are on
-// any pool with GPUs, and the others on any without.
+// rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with GPUs are
+// on any pool with GPUs, and the others on any without.
 func (s Stack) rolesOn(job Job, pool string) string {
 	var roles []string
 	for _, name := range slices.Sorted(maps.Keys(job.Roles)) {
 		role := job.Roles[name]
 		_, wants := role.container().Resources.Limits[gcp.GPUResource]
-		may := job.ByOperator && wants == (s.Pools[pool].settings["gpu.type"] != "")
+		may := job.byOperator() && wants == (s.Pools[pool].settings["gpu.type"] != "")
 		if role.Replicas > 0 && (may || s.runsOn(role.Pod, pool)) {
 			roles = append(roles, name)
 		}

@@ -39,10 +39,8 @@ type Stack struct {
 
 // Job is a training job.
 type Job struct {
-	// ByOperator is true if PERSIA's operator creates the pods.
-	ByOperator bool
-	// Together is true if any change replaces all pods at once.
-	Together bool
+	// Engine is what creates the pods.
+	Engine config.Engine
 	// Queue is the queue in which the job waits until there is room for it, or "".
 	Queue string
 	// Roles are the roles by the suffix of their pods, like nn-worker.
@@ -55,6 +53,18 @@ type Role struct {
 	Pod      corev1.PodSpec
 	// Digest changes with the pods.
 	Digest string
+	// contract is that of its job.
+	contract config.Contract
+}
+
+// newRole returns a role of a job whose workload has some annotations.
+func newRole(replicas int, pod corev1.PodSpec, annotations map[string]string) Role {
+	role := Role{Replicas: replicas, Pod: pod, Digest: annotations[kube.PodsAnnotation]}
+	var has bool
+	if role.contract, has = config.ContractOf(annotations); !has {
+		role.contract = oldContract(role)
+	}
+	return role
 }
 
 // Volume is a PersistentVolume.
@@ -132,9 +142,9 @@ func (s Stack) Add(object any) {
 		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 		s.addRole(object)
 	case *queue.JobSet:
-		s.Jobs[object.Name] = Job{Together: true, Queue: object.Labels[queue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations[kube.PodsAnnotation])}
+		s.Jobs[object.Name] = Job{Engine: config.EngineJobSet, Queue: object.Labels[queue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations)}
 	case *persiav1.PersiaJob:
-		s.Jobs[object.Name] = Job{ByOperator: true, Together: true, Roles: rolesOf(object.Spec, object.Annotations[kube.PodsAnnotation])}
+		s.Jobs[object.Name] = Job{Engine: config.EngineOperator, Roles: rolesOf(object.Spec, object.Annotations)}
 	case *kube.Custom[map[string]any]:
 		if object.Kind == nats.Kind {
 			s.addNATS(object)
@@ -174,26 +184,26 @@ func (s Stack) addRole(set *appsv1.StatefulSet) {
 		replicas = int(*set.Spec.Replicas)
 	}
 	if s.Jobs[name].Roles == nil {
-		s.Jobs[name] = Job{Roles: map[string]Role{}}
+		s.Jobs[name] = Job{Engine: config.EngineStatefulSet, Roles: map[string]Role{}}
 	}
-	s.Jobs[name].Roles[role] = Role{replicas, pod.Spec, set.Annotations[kube.PodsAnnotation]}
+	s.Jobs[name].Roles[role] = newRole(replicas, pod.Spec, set.Annotations)
 }
 
 // rolesOfSet returns the roles of a JobSet.
-func rolesOfSet(spec queue.JobSetSpec, digest string) map[string]Role {
+func rolesOfSet(spec queue.JobSetSpec, annotations map[string]string) map[string]Role {
 	roles := map[string]Role{}
 	for _, job := range spec.ReplicatedJobs {
 		replicas := 0
 		if job.Template.Spec.Completions != nil && (spec.Suspend == nil || !*spec.Suspend) {
 			replicas = int(*job.Template.Spec.Completions)
 		}
-		roles[job.Name] = Role{replicas, job.Template.Spec.Template.Spec, digest}
+		roles[job.Name] = newRole(replicas, job.Template.Spec.Template.Spec, annotations)
 	}
 	return roles
 }
 
 // rolesOf returns the roles of a PersiaJob, with one container each.
-func rolesOf(spec persiav1.PersiaJobSpec, digest string) map[string]Role {
+func rolesOf(spec persiav1.PersiaJobSpec, annotations map[string]string) map[string]Role {
 	all := map[string]*persiav1.Role{
 		config.KindEmbeddingParameterServer.Name: spec.EmbeddingParameterServer,
 		config.KindEmbeddingWorker.Name:          spec.EmbeddingWorker,
@@ -211,7 +221,7 @@ func rolesOf(spec persiav1.PersiaJobSpec, digest string) map[string]Role {
 		if role.Resources != nil {
 			container.Resources = *role.Resources
 		}
-		roles[name] = Role{int(role.Replicas), corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}, digest}
+		roles[name] = newRole(int(role.Replicas), corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}, annotations)
 	}
 	return roles
 }
@@ -234,17 +244,13 @@ func volumeOf(spec corev1.PersistentVolumeSpec) Volume {
 	return volume
 }
 
-// Engine returns what creates the pods of a job.
-func (j Job) Engine() config.Engine {
-	switch {
-	case j.ByOperator:
-		return config.EngineOperator
-	case j.Together:
-		return config.EngineJobSet
-	default:
-		return config.EngineStatefulSet
-	}
+// together reports whether any change of a job replaces all pods at once.
+func (j Job) together() bool {
+	return j.Engine == config.EngineJobSet || j.Engine == config.EngineOperator
 }
+
+// byOperator reports whether PERSIA's operator creates the pods.
+func (j Job) byOperator() bool { return j.Engine == config.EngineOperator }
 
 // Replicas returns how many replicas a job has.
 func (j Job) Replicas() int {
@@ -263,16 +269,8 @@ func (s Stack) Running() []string {
 // nnWorkers returns the nn-workers of a job.
 func (j Job) nnWorkers() Role { return j.Roles[config.KindNNWorker.Name] }
 
-// nats returns the name of the NATS cluster of a job.
-func (j Job) nats() string {
-	url := j.nnWorkers().variable("PERSIA_NATS_URL")
-	if url.ValueFrom != nil && url.ValueFrom.SecretKeyRef != nil {
-		return strings.TrimSuffix(url.ValueFrom.SecretKeyRef.Name, "-client")
-	}
-	_, host, _ := strings.Cut(url.Value, "://")
-	name, _, _ := strings.Cut(host, ".")
-	return name
-}
+// contract returns the contract of a job.
+func (j Job) contract() config.Contract { return j.nnWorkers().contract }
 
 // container returns the container of a role.
 func (r Role) container() corev1.Container {

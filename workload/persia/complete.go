@@ -63,15 +63,13 @@ func completionJob(args JobArgs, changes string, podLabels map[string]string, po
 		},
 	}
 	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "completion"), labels), Spec: spec}
-	job.Annotations = map[string]string{
-		// Pulumi would wait for the end of the training.
-		"pulumi.com/skipAwait": "true",
-		// Pulumi does not wait for the end of a deletion either, so the name must be free at once.
-		"pulumi.com/deletionPropagationPolicy": "background",
-	}
-	if args.Predicted != "" {
-		job.Annotations[config.PredictedAnnotation] = args.Predicted
-	}
+	contract := args.Job.Contract()
+	contract.Useful = args.Predicted
+	job.Annotations = contract.Annotation()
+	// Pulumi would wait for the end of the training.
+	job.Annotations["pulumi.com/skipAwait"] = "true"
+	// Pulumi does not wait for the end of a deletion either, so the name must be free at once.
+	job.Annotations["pulumi.com/deletionPropagationPolicy"] = "background"
 	return job
 }
 

@@ -21,15 +21,14 @@ type JobArgs struct {
 	Images config.Images
 	// OperatorImage has PERSIA's operator, and Python for the completion of its jobs.
 	OperatorImage string
-	// ServiceAccount is the name of the service account that the replicas run as, which the job
-	// registers.
+	// ServiceAccount is the name of the service account that the replicas run as, which the job registers.
 	ServiceAccount string `pulumi:"serviceAccount"`
 	// Broker is where the roles meet. It is ready when its resources in Needs are.
 	Broker nats.Broker
 	// Claims are the names of the claims of the stack's volumes, by volume.
 	Claims map[string]string
-	// PodAnnotations are what others than the program read on pods: the drivers of volumes, and GKE. They are
-	// by role.
+	// PodAnnotations are what others than the program read on pods: the drivers of volumes, and GKE. They are by
+	// role.
 	PodAnnotations map[string]map[string]string
 	// Placements are the nodes of each node pool.
 	Placements map[string]kube.Placement
@@ -65,10 +64,9 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	}
 }
 
-// addStatefulSets registers a StatefulSet for each role, and the headless service that gives its
-// replicas their names. A role has no disruption budget: the first eviction stops the training of all
-// roles, and a budget would only keep GKE from draining the rest of the node, for an hour in each round
-// of an upgrade.
+// addStatefulSets registers a StatefulSet for each role, and the headless service that gives its replicas their
+// names. A role has no disruption budget: the first eviction stops the training of all roles, and a budget would only
+// keep GKE from draining the rest of the node, for an hour in each round of an upgrade.
 func addStatefulSets(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) {
 	for _, role := range roles(args.Job) {
 		name := name + "-" + role.Name
@@ -88,8 +86,8 @@ func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.
 	objects.Add(name, set, needs, queue.JobSetReplaced(), kube.WorkloadTimeouts())
 }
 
-// serviceAccount returns the identity of the job's pods. It has rights outside of the cluster
-// through Workload Identity.
+// serviceAccount returns the identity of the job's pods. It has rights outside of the cluster through Workload
+// Identity.
 func serviceAccount(args JobArgs) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
 		ObjectMeta:                   kube.Meta(NamespaceName, args.ServiceAccount, kube.Labels("job", args.Job.Name)),

@@ -13,12 +13,11 @@ import (
 	"persia/workload/queue"
 )
 
-// jobSet returns all roles of a job, each as an Indexed Job. It is complete when nn-worker 0 is, which
-// ends after all nn-workers and dataloaders have finished: its coordinator counts them. The servers end
-// then, and so does a substitute that starts too late to hear of the end.
+// jobSet returns all roles of a job, each as an Indexed Job. It is complete when nn-worker 0 is, which ends after all
+// nn-workers and dataloaders have finished: its coordinator counts them. The servers end then, and so does a
+// substitute that starts too late to hear of the end.
 //
-// The coordinator alone decides about attempts, so no number of failures ends a Job, and none
-// restarts the JobSet.
+// The coordinator alone decides about attempts, so no number of failures ends a Job, and none restarts the JobSet.
 func jobSet(args JobArgs) *queue.JobSet {
 	spec := queue.JobSetSpec{
 		Network: queue.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
@@ -40,6 +39,7 @@ func jobSet(args JobArgs) *queue.JobSet {
 		})
 	}
 	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("job", args.Job.Name))
+	meta.Annotations = args.Job.Contract().Annotation()
 	maps.Copy(meta.Labels, args.QueueLabels)
 	if !queued(args) || args.Job.Suspend {
 		spec.Suspend = &args.Job.Suspend
@@ -62,25 +62,24 @@ func jobTemplate(args JobArgs, role role) batchv1.JobTemplateSpec {
 			Parallelism:    new(int32(role.config.Replicas)),
 			Completions:    new(int32(role.config.Replicas)),
 			CompletionMode: new(batchv1.IndexedCompletion),
-			// A substitute waits longer the more pods of its index have failed. Without a limit
-			// for each index, all pods of the role would count: a drained node of four pods
-			// would take 80 seconds, and each lost node after the sixth ten minutes.
+			// A substitute waits longer the more pods of its index have failed. Without a limit for each index, all
+			// pods of the role would count: a drained node of four pods would take 80 seconds, and each lost node
+			// after the sixth ten minutes.
 			BackoffLimitPerIndex: new(int32(math.MaxInt32)),
-			// The pod of a lost node stays until its node is gone, so a substitute does not wait
-			// for that. A podFailurePolicy would not allow this.
+			// The pod of a lost node stays until its node is gone, so a substitute does not wait for that. A
+			// podFailurePolicy would not allow this.
 			PodReplacementPolicy: new(batchv1.TerminatingOrFailed),
 			Template:             pod,
 		},
 	}
 }
 
-// lostNodeSeconds is how long a pod stays on a node that no longer answers, instead of five
-// minutes: as long as the Job controller waits before the first substitute, so a node that is
-// back before keeps its pods.
+// lostNodeSeconds is how long a pod stays on a node that no longer answers, instead of five minutes: as long as the
+// Job controller waits before the first substitute, so a node that is back before keeps its pods.
 const lostNodeSeconds = 10
 
-// leaveLostNodes makes a pod leave a node that does not answer. A pod of a StatefulSet would leave
-// its node too, but have no successor before the node is deleted.
+// leaveLostNodes makes a pod leave a node that does not answer. A pod of a StatefulSet would leave its node too, but
+// have no successor before the node is deleted.
 func leaveLostNodes() []corev1.Toleration {
 	var tolerations []corev1.Toleration
 	for _, taint := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {

@@ -1,7 +1,6 @@
 package persia
 
 import (
-	"cmp"
 	"embed"
 	"fmt"
 	"maps"
@@ -20,8 +19,8 @@ import (
 	"persia/workload/queue"
 )
 
-// scriptFiles are the files that every replica starts with: launch.py, the modules that it
-// imports, and the script that starts the roles of releases without persia-launcher.
+// scriptFiles are the files that every replica starts with: launch.py, the modules that it imports, and the script
+// that starts the roles of releases without persia-launcher.
 //
 //go:embed launch.py entry.py settings.py coordinator.py machine.py events.py roster.py record.py ledger.py checkpoints.py server.py link.py checks.py gateway.py processes.py roles.sh
 var scriptFiles embed.FS
@@ -29,14 +28,13 @@ var scriptFiles embed.FS
 const (
 	launchDirectory = config.LaunchDirectory
 	launchFile      = "launch.py"
-	// EntryFile runs the script of an nn-worker or a dataloader whose pod PERSIA's
-	// operator makes.
+	// EntryFile runs the script of an nn-worker or a dataloader whose pod PERSIA's operator makes.
 	EntryFile = launchDirectory + "/entry.py"
 	rolesFile = "roles.sh"
 	// podState keeps the state of a replica for as long as its pod lives.
 	podState = config.StateDirectory
-	// coordinatorPort is the port of the coordinator, on the first nn-worker. PERSIA's own servers
-	// listen on the next two.
+	// coordinatorPort is the port of the coordinator, on the first nn-worker. PERSIA's own servers listen on the next
+	// two.
 	coordinatorPort = 8886
 )
 
@@ -75,9 +73,9 @@ func startCommand(job config.Job, role role) []string {
 	return append([]string{"persia-launcher"}, role.args...)
 }
 
-// launchName changes with the scripts, so that a changed script reaches only pods that start
-// later. The ConfigMap has this name in Pulumi, too: until the end of an update, old and new scripts are both
-// in the cluster and in the state, whichever of them the next update asks for.
+// launchName changes with the scripts, so that a changed script reaches only pods that start later. The ConfigMap has
+// this name in Pulumi, too: until the end of an update, old and new scripts are both in the cluster and in the state,
+// whichever of them the next update asks for.
 func launchName() string {
 	all, texts := scripts(), strings.Builder{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -101,101 +99,12 @@ func Scripts() (corev1.Volume, corev1.VolumeMount) {
 		corev1.VolumeMount{Name: name, MountPath: launchDirectory, ReadOnly: true}
 }
 
-// launchVolumes returns the volumes with the scripts and with the state of a replica, and their
-// mounts.
+// launchVolumes returns the volumes with the scripts and with the state of a replica, and their mounts.
 func launchVolumes() ([]corev1.Volume, []corev1.VolumeMount) {
 	scripts, mount := Scripts()
 	state := corev1.Volume{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	return []corev1.Volume{scripts, state},
 		[]corev1.VolumeMount{mount, {Name: state.Name, MountPath: podState}}
-}
-
-// shared is a directory that a role can write to and that its pod finds again on every node.
-type shared struct {
-	// volume is a claim, or a volume of the job without one.
-	volume string
-	// subPath is the directory of the volume.
-	subPath string
-	// path is where the role has it.
-	path string
-}
-
-// sharedDirectories returns the shared directories of a role, in the order of its mounts, with those that it only
-// reads if reads is true.
-func sharedDirectories(args JobArgs, role config.Role, reads bool) []shared {
-	var all []shared
-	for _, mount := range args.Job.MountsOf(role) {
-		if reads || !mount.ReadOnly {
-			all = append(all, shared{volume: "claim " + args.Claims[mount.Volume], path: mount.MountPath})
-		}
-	}
-	for _, mount := range role.VolumeMounts {
-		for _, volume := range args.Job.Volumes {
-			if volume.Name == mount.Name && (reads || !mount.ReadOnly) && outlivesPod(volume.VolumeSource, reads) {
-				all = append(all, shared{volumeOf(volume), cmp.Or(mount.SubPathExpr, mount.SubPath), path.Clean(mount.MountPath)})
-			}
-		}
-	}
-	return all
-}
-
-// volumeOf returns a text that is the same for all volumes of a claim.
-func volumeOf(volume corev1.Volume) string {
-	if claim := volume.PersistentVolumeClaim; claim != nil {
-		return "claim " + claim.ClaimName
-	}
-	return "volume " + volume.Name
-}
-
-// differs reports whether pods have different directories, because a variable is in the name.
-func (s shared) differs() bool { return strings.Contains(s.subPath, "$(") }
-
-// recordIn returns the directory of a run's record in one of these directories, or in the pod.
-func recordIn(args JobArgs, directories []shared) string {
-	at := podState
-	if len(directories) > 0 {
-		at = path.Join(directories[0].path, ".persia")
-	}
-	return path.Join(at, args.Job.Name, args.Job.RunID)
-}
-
-// stateDirectory returns the directory in which the coordinator records the run: beside the
-// checkpoints, if the job has a directory for them.
-func stateDirectory(args JobArgs, role role) string {
-	if directory, ok := checkpointDirectory(args, role); ok {
-		return recordIn(args, []shared{directory})
-	}
-	return recordIn(args, slices.DeleteFunc(sharedDirectories(args, role.config, false), shared.differs))
-}
-
-// checkpointRoot returns the directory for the checkpoints of a run's attempts, or "" for a role
-// that writes none.
-func checkpointRoot(args JobArgs, role role) string {
-	if directory, ok := checkpointDirectory(args, role); ok {
-		return path.Join(directory.path, args.Job.Name, args.Job.RunID)
-	}
-	return ""
-}
-
-// checkpointDirectory returns the directory with the checkpoints of a job, if a role has it. nn-workers and embedding
-// parameter servers write to the same directory, and embedding workers begin to load from it, so all of them must
-// mount the same volume at the same path.
-func checkpointDirectory(args JobArgs, role role) (shared, bool) {
-	servers := sharedDirectories(args, args.Job.EmbeddingParameterServer, false)
-	readers := sharedDirectories(args, args.Job.EmbeddingWorker, true)
-	for _, directory := range sharedDirectories(args, args.Job.NNWorker.Role, false) {
-		if slices.Contains(servers, directory) && slices.Contains(readers, directory) && !directory.differs() {
-			return directory, slices.Contains(sharedDirectories(args, role.config, false), directory)
-		}
-	}
-	return shared{}, false
-}
-
-// outlivesPod reports whether a volume is a claim or a share, which every pod finds again, and can write or only
-// reads. The program cannot know that about directories of nodes.
-func outlivesPod(source corev1.VolumeSource, reads bool) bool {
-	claim := source.PersistentVolumeClaim
-	return claim != nil && (reads || !claim.ReadOnly) || source.NFS != nil && (reads || !source.NFS.ReadOnly)
 }
 
 // coordinatorAddress returns the address of nn-worker 0, which does not depend on its node.
@@ -212,8 +121,8 @@ func masterHost(job config.Job) string {
 	return set + "-0." + service + "." + NamespaceName + ".svc"
 }
 
-// Labels of a pod that Kubernetes sets: its index, since 1.28, and the revision of its template,
-// which changes with the job.
+// Labels of a pod that Kubernetes sets: its index, since 1.28, and the revision of its template, which changes with
+// the job.
 func indexLabel(job config.Job) string {
 	if job.Engine == config.EngineJobSet {
 		return batchv1.JobCompletionIndexAnnotation
@@ -237,7 +146,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 		tokenEnv(args.Job),
 		kube.FieldEnv("PERSIA_POD_UID", "metadata.uid"),
 		labelEnv("PERSIA_REVISION", revisionLabel(args.Job)),
-		{Name: "PERSIA_STATE_DIR", Value: stateDirectory(args, role)},
+		{Name: config.EnvState, Value: role.config.StateDirectory()},
 		{Name: "PERSIA_IDLE_FILE", Value: path.Join(podState, "idle")},
 		{Name: "PERSIA_SCRATCH", Value: strings.Join(scratch(args, role), ":")},
 	}
@@ -251,8 +160,8 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 			corev1.EnvVar{Name: "PERSIA_PROGRESS_FILE", Value: path.Join(podState, "progress")})
 	}
 	env = append(env, GPUs(role.config)...)
-	if root := checkpointRoot(args, role); root != "" {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_CKPT_ROOT", Value: root})
+	if root := role.config.CheckpointRoot(); root != "" {
+		env = append(env, corev1.EnvVar{Name: config.EnvCheckpoints, Value: root})
 	}
 	if args.Job.EnableMetrics {
 		env = append(env, corev1.EnvVar{
@@ -263,8 +172,7 @@ func launchEnv(args JobArgs, role role) []corev1.EnvVar {
 	return env
 }
 
-// scratch returns the directories for temporary files that end with a pod: all but mounts of other
-// volumes.
+// scratch returns the directories for temporary files that end with a pod: all but mounts of other volumes.
 func scratch(args JobArgs, role role) []string {
 	volumes, mounts := podVolumes(args, role)
 	return slices.DeleteFunc([]string{config.SharedMemory, "/tmp"}, func(directory string) bool {
@@ -285,8 +193,8 @@ func GPUs(role config.Role) []corev1.EnvVar {
 	return []corev1.EnvVar{{Name: "PERSIA_GPUS", Value: gpus.String()}}
 }
 
-// MetricsPath returns the path to which a replica pushes the metrics of its script. The Pushgateway
-// takes the labels of a metric from it.
+// MetricsPath returns the path to which a replica pushes the metrics of its script. The Pushgateway takes the labels
+// of a metric from it.
 func MetricsPath(job config.Job, kind config.Kind) string {
 	return path.Join("/metrics/job", job.Name, "run", job.RunID, "role", kind.Name, "replica", "$(REPLICA_INDEX)", "of", "$(REPLICA_SIZE)")
 }

@@ -32,8 +32,7 @@ func metricsGatewayAddress(job string) string {
 // scrapedLabel is upstream's, on the pods that show metrics.
 const scrapedLabel = "prom"
 
-// metricsLabels returns the labels of a gateway's objects and pod, and the ones that select
-// the pod.
+// metricsLabels returns the labels of a gateway's objects and pod, and the ones that select the pod.
 func metricsLabels(args JobArgs) (labels, selector map[string]string) {
 	labels = kube.Labels("metrics-gateway", metricsGatewayName(args.Job.Name))
 	selector = map[string]string{
@@ -104,14 +103,14 @@ func metricsDeployment(args JobArgs) *appsv1.Deployment {
 	}
 }
 
-// podMonitoring makes Managed Service for Prometheus scrape the metrics gateways of all jobs. The
-// service sets the labels job and instance itself, and renames pushed labels of these names to
-// exported_job and exported_instance. So each series gets its job from a label of the pod.
+// podMonitoring makes Managed Service for Prometheus scrape the metrics gateways of all jobs. The service sets the
+// labels job and instance itself, and renames pushed labels of these names to exported_job and exported_instance. So
+// each series gets its job from a label of the pod.
 func podMonitoring() *kube.PodMonitoring {
 	const name = "metrics-gateways"
 	labels := kube.Labels("metrics-gateway", name)
-	// By upstream's label, and by number since upstream gives the port no name: the gateways that PERSIA's
-	// operator makes are scraped, too.
+	// By upstream's label, and by number since upstream gives the port no name: the gateways that PERSIA's operator
+	// makes are scraped, too.
 	scraped := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists}}}
 	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, labels), scraped, metricsGatewayPort, config.JobLabel)
 }
@@ -123,8 +122,8 @@ var dashboard string
 
 const dashboardName = "persia-dashboard"
 
-// dashboardConfigMap returns the dashboard with the label by which the sidecar of Grafana's Helm
-// chart finds dashboards.
+// dashboardConfigMap returns the dashboard with the label by which the sidecar of Grafana's Helm chart finds
+// dashboards.
 func dashboardConfigMap() *corev1.ConfigMap {
 	labels := kube.Labels("dashboard", dashboardName)
 	labels["grafana_dashboard"] = "1"

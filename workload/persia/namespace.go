@@ -15,20 +15,19 @@ const NamespaceName = config.JobNamespace
 
 // NamespaceArgs describes where jobs run.
 type NamespaceArgs struct {
-	// HostPaths says that jobs mount directories of their nodes, which no Pod
-	// Security Standard but the privileged allows.
+	// HostPaths says that jobs mount directories of their nodes, which no Pod Security Standard but the privileged
+	// allows.
 	HostPaths bool
 	// Monitoring is the service that collects metrics and evaluates alerts.
 	Monitoring kube.Monitoring
-	// MonitoringNeeds are created before the PodMonitoring and the alerts: a Deployment. They
-	// go through a webhook that GKE runs on the nodes, and that may not serve yet when a
-	// new cluster has no pod of the stack.
+	// MonitoringNeeds are created before the PodMonitoring and the alerts: a Deployment. They go through a webhook
+	// that GKE runs on the nodes, and that may not serve yet when a new cluster has no pod of the stack.
 	MonitoringNeeds []pulumi.CustomResource
 }
 
-// NewNamespace registers the namespace of the stack's jobs, their start scripts, and the dashboard. A
-// default policy denies all traffic; each job has a policy of its own. NewNamespace returns what must exist
-// before every pod of the namespace.
+// NewNamespace registers the namespace of the stack's jobs, their start scripts, and the dashboard. A default policy
+// denies all traffic; each job has a policy of its own. NewNamespace returns what must exist before every pod of the
+// namespace.
 func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.CustomResource {
 	objects := r.Component("persia:workload:Namespace", name)
 	security := "baseline"
@@ -49,8 +48,7 @@ func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.C
 	return kube.Needs(closed, launch)
 }
 
-// closedPolicy lets no pod of the namespace speak with anybody, but for what other
-// policies allow.
+// closedPolicy lets no pod of the namespace speak with anybody, but for what other policies allow.
 func closedPolicy() *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: kube.Meta(NamespaceName, "closed", kube.Labels("jobs", "closed")),
@@ -60,15 +58,15 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// addPolicy registers what the pods of a job may reach, after needs. It returns the policy, after which the
-// other objects of the job come: no pod runs without it. So needs are once in the state, and not with every
-// object, where they would be the largest part of a stack of many jobs.
+// addPolicy registers what the pods of a job may reach, after needs. It returns the policy, after which the other
+// objects of the job come: no pod runs without it. So needs are once in the state, and not with every object, where
+// they would be the largest part of a stack of many jobs.
 func addPolicy(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []pulumi.CustomResource {
 	return kube.Needs(objects.Add(name, jobPolicy(args), needs))
 }
 
-// jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL
-// choose ports, and connections to its own NATS, to DNS, and by HTTPS to storage.
+// jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL choose ports, and
+// connections to its own NATS, to DNS, and by HTTPS to storage.
 func jobPolicy(args JobArgs) *networkingv1.NetworkPolicy {
 	pods := PodsOf(args.Job.Name)
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}
@@ -92,9 +90,8 @@ func jobPolicy(args JobArgs) *networkingv1.NetworkPolicy {
 	}
 }
 
-// metadataServer gives a pod its identity at Google Cloud: at the first address
-// with GKE Dataplane V2, and at the second without (GKE's documentation of Workload
-// Identity Federation, on network policies).
+// metadataServer gives a pod its identity at Google Cloud: at the first address with GKE Dataplane V2, and at the
+// second without (GKE's documentation of Workload Identity Federation, on network policies).
 func metadataServer() []networkingv1.NetworkPolicyPeer {
 	return kube.Peers(
 		networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: gcp.MetadataServer + "/32"}},

@@ -20,8 +20,8 @@ const OperatorNamespace = "persia-operator"
 //go:embed operator.yaml
 var operatorManifest string
 
-// NewOperator registers the operator with its namespace, identity and kind, after needs. Adopter registers
-// objects that Kubernetes has created already.
+// NewOperator registers the operator with its namespace, identity and kind, after needs. Adopter registers objects
+// that Kubernetes has created already.
 func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderResource, needs []pulumi.CustomResource) []pulumi.CustomResource {
 	crd, err := persiaJobs()
 	r.Fail(err)
@@ -30,8 +30,8 @@ func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderR
 		Manifest: operatorManifest, Image: image, Requests: capacity.PERSIAOperator,
 		Kinds: map[string]*extensionsv1.CustomResourceDefinition{name: crd},
 	}, needs)
-	// The pods of jobs get no token: the operator names no account for them, and so they have this one.
-	// Kubernetes makes it with the namespace, and deletes it with that.
+	// The pods of jobs get no token: the operator names no account for them, and so they have this one. Kubernetes
+	// makes it with the namespace, and deletes it with that.
 	account := objects.Add(name+"-pods", &corev1.ServiceAccount{
 		ObjectMeta:                   kube.Meta(NamespaceName, "default", nil),
 		AutomountServiceAccountToken: new(false),
@@ -57,9 +57,8 @@ func persiaJobs() (*extensionsv1.CustomResourceDefinition, error) {
 	return crd, nil
 }
 
-// quantitiesAreText no longer lets a quantity be a number. The operator reads
-// all jobs as one list, and one number in it, like cpu: 8, would keep it from ever
-// reading any.
+// quantitiesAreText no longer lets a quantity be a number. The operator reads all jobs as one list, and one number in
+// it, like cpu: 8, would keep it from ever reading any.
 func quantitiesAreText(schema *extensionsv1.JSONSchemaProps) {
 	if schema.XIntOrString {
 		schema.XIntOrString, schema.AnyOf, schema.Type = false, nil, "string"

@@ -16,12 +16,11 @@ import (
 	"persia/workload/persia/persiav1"
 )
 
-// NewOperatedJob registers the PersiaJob of a training, whose pods PERSIA's own operator makes: a job
-// has only the features that this program supports. The operator, which alone can let a job go, is among
-// args.Needs.
+// NewOperatedJob registers the PersiaJob of a training, whose pods PERSIA's own operator makes: a job has only the
+// features that this program supports. The operator, which alone can let a job go, is among args.Needs.
 //
-// The operator ignores changes of a job. So every change replaces the guard, and with it the PersiaJob:
-// Pulumi deletes the old job first, and creates the new one when the last pod is gone.
+// The operator ignores changes of a job. So every change replaces the guard, and with it the PersiaJob: Pulumi
+// deletes the old job first, and creates the new one when the last pod is gone.
 func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	planned := persiaJob(args)
 	text, err := json.Marshal(planned.Spec)
@@ -38,9 +37,11 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 }
 
 func persiaJob(args JobArgs) *persiav1.PersiaJob {
+	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
+	meta.Annotations = args.Job.Contract().Annotation()
 	return &persiav1.PersiaJob{
 		TypeMeta:   metav1.TypeMeta{APIVersion: persiav1.Group + "/" + persiav1.Version, Kind: persiav1.Kind},
-		ObjectMeta: kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name)),
+		ObjectMeta: meta,
 		Spec:       persiaJobSpec(args),
 	}
 }
@@ -60,7 +61,7 @@ func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
 		// The operator has one list for the job, and mounts no shared memory.
 		Volumes: slices.Concat(claims, []corev1.Volume{scripts, sharedMemory}, job.Volumes),
 		// A variable of the job comes after the program's, and wins.
-		Env:                      append([]corev1.EnvVar{args.Broker.Env("PERSIA_NATS_URL")}, job.Env...),
+		Env:                      append([]corev1.EnvVar{args.Broker.Env(config.EnvNATS)}, job.Env...),
 		LogLevel:                 job.LogLevel,
 		EmbeddingParameterServer: new(persiaRole(args, claims, config.KindEmbeddingParameterServer)),
 		EmbeddingWorker:          new(persiaRole(args, claims, config.KindEmbeddingWorker)),
@@ -83,9 +84,8 @@ func scriptedRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persia
 	return role
 }
 
-// operatedScriptEnv returns the variables that make persia-launcher run the program's script, and the
-// settings of the script. The operator puts them after its own variables, so they can refer
-// to them.
+// operatedScriptEnv returns the variables that make persia-launcher run the program's script, and the settings of the
+// script. The operator puts them after its own variables, so they can refer to them.
 func operatedScriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
 	nnWorker := kind.Name == config.KindNNWorker.Name
@@ -122,8 +122,8 @@ func persiaRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1
 	}
 }
 
-// operatedImage returns the reference with which nodes pull the image of a role, or "" if it equals the
-// operator's own default.
+// operatedImage returns the reference with which nodes pull the image of a role, or "" if it equals the operator's
+// own default.
 func operatedImage(args JobArgs, written, unwritten string) string {
 	image := cmp.Or(written, unwritten)
 	if pulled := args.Images.Reference(image); pulled != image {
@@ -132,14 +132,12 @@ func operatedImage(args JobArgs, written, unwritten string) string {
 	return written
 }
 
-// guard returns a disruption budget. It keeps Kubernetes from evicting the pods of a job, because
-// nothing recreates an evicted pod. It also counts them, and is ready once there are none: the
-// operator creates the pods of a job once and does not retry, so it leaves a job without pods if
-// one pod of the job's predecessor still ends.
+// guard returns a disruption budget. It keeps Kubernetes from evicting the pods of a job, because nothing recreates
+// an evicted pod. It also counts them, and is ready once there are none: the operator creates the pods of a job once
+// and does not retry, so it leaves a job without pods if one pod of the job's predecessor still ends.
 func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
 	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
-	// A new budget says that it expects no pods before they are counted, and has its
-	// condition after.
+	// A new budget says that it expects no pods before they are counted, and has its condition after.
 	meta.Annotations = map[string]string{
 		"pulumi.com/waitFor": `["condition=DisruptionAllowed=False","jsonpath={.status.expectedPods}=0"]`,
 	}
@@ -152,8 +150,7 @@ func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBud
 	}
 }
 
-// pods returns how many pods the operator creates for a job: one for each replica, and one for
-// the metrics gateway.
+// pods returns how many pods the operator creates for a job: one for each replica, and one for the metrics gateway.
 func pods(spec persiav1.PersiaJobSpec) int32 {
 	count := spec.NNWorker.Replicas + spec.Dataloader.Replicas + spec.EmbeddingWorker.Replicas + spec.EmbeddingParameterServer.Replicas
 	if *spec.EnableMetrics {

@@ -10,8 +10,7 @@ import (
 	"persia/kube"
 )
 
-// nnWorker is the name of the role that trains the dense part, and whose first replica
-// coordinates the others.
+// nnWorker is the name of the role that trains the dense part, and whose first replica coordinates the others.
 var nnWorker = config.KindNNWorker.Name
 
 // role is one of the four roles of a job.
@@ -26,8 +25,8 @@ type role struct {
 	config config.Role
 }
 
-// roles returns the four roles of a job in the order of their data flow: nn-workers, first in a
-// stack file, come last.
+// roles returns the four roles of a job in the order of their data flow: nn-workers, first in a stack file, come
+// last.
 func roles(job config.Job) []role {
 	var roles []role
 	kinds := config.Kinds()
@@ -56,8 +55,7 @@ func roles(job config.Job) []role {
 	return roles
 }
 
-// nnWorkerEnv returns the variables through which the processes of torch.distributed find each
-// other.
+// nnWorkerEnv returns the variables through which the processes of torch.distributed find each other.
 func nnWorkerEnv(job config.Job) []corev1.EnvVar {
 	worker, port := job.NNWorker, strconv.Itoa(config.MasterPort)
 	master := masterHost(job)
@@ -68,17 +66,17 @@ func nnWorkerEnv(job config.Job) []corev1.EnvVar {
 		{Name: "WORLD_SIZE", Value: strconv.Itoa(worker.NprocPerNode * worker.Replicas)},
 		{Name: "MASTER_ADDR", Value: master},
 		{Name: "MASTER_PORT", Value: port},
-		// persia-launcher does not pass these two on to torch.distributed, which
-		// then takes its defaults from here since PyTorch 1.9.
+		// persia-launcher does not pass these two on to torch.distributed, which then takes its defaults from here
+		// since PyTorch 1.9.
 		{Name: "PET_MASTER_ADDR", Value: master},
 		{Name: "PET_MASTER_PORT", Value: port},
 		{Name: "NCCL_DEBUG", Value: "INFO"},
 	}
 }
 
-// environment returns the environment of a replica: the variables of the program, of the job,
-// and of the role, where the later ones win. The variables of the start script come last, and
-// the program refuses a stack file that sets one of them.
+// environment returns the environment of a replica: the variables of the program, of the job, and of the role, where
+// the later ones win. The variables of the start script come last, and the program refuses a stack file that sets one
+// of them.
 func environment(args JobArgs, role role) []corev1.EnvVar {
 	job := args.Job
 	env := []corev1.EnvVar{
@@ -86,9 +84,9 @@ func environment(args JobArgs, role role) []corev1.EnvVar {
 		{Name: "PERSIA_EMBEDDING_CONFIG", Value: job.PersiaEnv.EmbeddingConfig},
 		{Name: "LOG_LEVEL", Value: job.LogLevel},
 		{Name: "RUST_BACKTRACE", Value: "full"},
-		args.Broker.Env("PERSIA_NATS_URL"),
+		args.Broker.Env(config.EnvNATS),
 		// The name of older releases.
-		args.Broker.Env("PERSIA_NATS_IP"),
+		args.Broker.Env(config.EnvOlderNATS),
 		labelEnv("REPLICA_INDEX", indexLabel(job)),
 		{Name: "REPLICA_SIZE", Value: strconv.Itoa(role.config.Replicas)},
 	}
@@ -98,8 +96,8 @@ func environment(args JobArgs, role role) []corev1.EnvVar {
 	return lastWins(slices.Concat(env, role.env, scriptEnv(job), job.Env, role.config.Env, launchEnv(args, role)))
 }
 
-// lastWins keeps the last entry of each name, where its first one stood: a list
-// with a name twice is refused by server-side apply.
+// lastWins keeps the last entry of each name, where its first one stood: a list with a name twice is refused by
+// server-side apply.
 func lastWins(env []corev1.EnvVar) []corev1.EnvVar {
 	position := map[string]int{}
 	var kept []corev1.EnvVar

@@ -19,14 +19,16 @@ import (
 // statefulSet returns the StatefulSet of a role.
 func statefulSet(args JobArgs, role role) *appsv1.StatefulSet {
 	labels, selector := roleLabels(args, role)
+	meta := kube.Meta(NamespaceName, objectName(args.Job, role), labels)
+	meta.Annotations = args.Job.Contract().Annotation()
 	return &appsv1.StatefulSet{
-		ObjectMeta: kube.Meta(NamespaceName, objectName(args.Job, role), labels),
+		ObjectMeta: meta,
 		Spec: appsv1.StatefulSetSpec{
 			ServiceName: objectName(args.Job, role),
 			Replicas:    new(int32(replicasOf(args.Job, role.config))),
 			Selector:    &metav1.LabelSelector{MatchLabels: selector},
-			// In order, hundreds of replicas with minutes of image pull each
-			// would take hours, and no replica needs another to start.
+			// In order, hundreds of replicas with minutes of image pull each would take hours, and no replica needs
+			// another to start.
 			PodManagementPolicy: appsv1.ParallelPodManagement,
 			UpdateStrategy:      appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
 			Template:            podTemplate(args, role),
@@ -51,8 +53,8 @@ func replicasOf(job config.Job, role config.Role) int {
 	return role.Replicas
 }
 
-// podAnnotations returns the annotations that the drivers of the volumes need, and one that keeps
-// the autoscaler from removing the node: a moved training starts again at its last checkpoint.
+// podAnnotations returns the annotations that the drivers of the volumes need, and one that keeps the autoscaler from
+// removing the node: a moved training starts again at its last checkpoint.
 func podAnnotations(args JobArgs, role role) map[string]string {
 	annotations := map[string]string{"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 	maps.Copy(annotations, args.PodAnnotations[role.Name])
@@ -76,8 +78,8 @@ func headlessService(args JobArgs, role role) *corev1.Service {
 	return service
 }
 
-// PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects
-// the pods of all jobs of the stack.
+// PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects the pods of all jobs of
+// the stack.
 func PodsOf(job string) metav1.LabelSelector {
 	if job == "" {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
@@ -87,8 +89,7 @@ func PodsOf(job string) metav1.LabelSelector {
 	return metav1.LabelSelector{MatchLabels: map[string]string{config.JobLabel: job}}
 }
 
-// roleLabels returns the labels of a role's objects and pods, and the ones that select its
-// pods.
+// roleLabels returns the labels of a role's objects and pods, and the ones that select its pods.
 func roleLabels(args JobArgs, role role) (labels, selector map[string]string) {
 	labels = kube.Labels(role.Name, objectName(args.Job, role))
 	selector = map[string]string{
@@ -108,8 +109,8 @@ func podSpec(args JobArgs, role role) corev1.PodSpec {
 		ImagePullSecrets:             args.Job.ImagePullSecrets,
 		PriorityClassName:            role.Priority.Name,
 		TopologySpreadConstraints:    spread(args, role),
-		// A stack has dozens of Services, and training scripts read none of the variables that
-		// Kubernetes would set for them.
+		// A stack has dozens of Services, and training scripts read none of the variables that Kubernetes would set
+		// for them.
 		EnableServiceLinks: new(false),
 		SecurityContext: &corev1.PodSecurityContext{
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -143,10 +144,9 @@ func container(args JobArgs, role role, mounts []corev1.VolumeMount) corev1.Cont
 	return container
 }
 
-// readiness returns the probe of a server, which succeeds when the server accepts connections or
-// waits for its next attempt: an attempt starts only when all replicas of a changed job are
-// replaced, and Kubernetes replaces the next one only when the last is ready. There is no liveness
-// probe, because a restart would lose the embeddings in memory.
+// readiness returns the probe of a server, which succeeds when the server accepts connections or waits for its next
+// attempt: an attempt starts only when all replicas of a changed job are replaced, and Kubernetes replaces the next
+// one only when the last is ready. There is no liveness probe, because a restart would lose the embeddings in memory.
 func readiness(role role) *corev1.Probe {
 	check := fmt.Sprintf(`[[ -e $PERSIA_IDLE_FILE ]] || exec 3<>/dev/tcp/127.0.0.1/%d`, role.port)
 	return &corev1.Probe{
@@ -156,8 +156,8 @@ func readiness(role role) *corev1.Probe {
 	}
 }
 
-// spread keeps the replicas of a role on as many nodes as there is room for, so
-// that a node that is lost takes few of them with it.
+// spread keeps the replicas of a role on as many nodes as there is room for, so that a node that is lost takes few of
+// them with it.
 func spread(args JobArgs, role role) []corev1.TopologySpreadConstraint {
 	_, selector := roleLabels(args, role)
 	return []corev1.TopologySpreadConstraint{{

@@ -123,12 +123,9 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Training) ([]Wait, error) {
 	wanted := map[string]bool{}
 	for _, training := range trainings {
-		for _, pod := range training.pods {
-			for _, name := range natsURL.FindAllStringSubmatch(fmt.Sprint(pod.Spec.Containers), -1) {
-				wanted[name[1]] = true
-			}
-		}
+		wanted[training.nats] = true
 	}
+	delete(wanted, "")
 	there, err := records(ctx, kinds, natsClusters)
 	for _, cluster := range there {
 		delete(wanted, cluster.Name)
@@ -139,9 +136,6 @@ func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Train
 	}
 	return missing, err
 }
-
-// natsURL matches the URL of a NATS cluster of the stack in the environment of a container.
-var natsURL = regexp.MustCompile(`PERSIA_NATS_URL nats://([^.:/]+)\.` + natsNamespace + `\b`)
 
 // asksForNodes reports whether pods of a job wait for nodes that the job has requested.
 func asksForNodes(training Training) bool {

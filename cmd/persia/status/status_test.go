@@ -23,6 +23,7 @@ import (
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -122,7 +123,7 @@ func TestNextIsACommand(t *testing.T) {
 
 // TestRead: two replicas wait for the same, behind a queue and for the nodes of a request, and one
 // server of NATS for an image. The job feed has its nodes, two completions during an update, and a dataloader that
-// Kubernetes refuses; somebody has deleted its NATS cluster, and scaled Kueue down. The log of a fake is always the
+// Kubernetes refuses; somebody has deleted the NATS cluster of both, and scaled Kueue down. The log of a fake is always the
 // same line, which is none of the coordinator's.
 func TestRead(t *testing.T) {
 	labels := func(job, component string) map[string]string {
@@ -157,7 +158,8 @@ func TestRead(t *testing.T) {
 	client := fake.NewClientset(
 		node("a", "gpu", "n1-standard-8", "nvidia-tesla-t4", "2"), node("b", "gpu", "n1-standard-8", "nvidia-tesla-t4", "2"),
 		node("c", "system", "e2-standard-4", "", "0"), lost,
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks", Labels: labels("clicks", "completion")}},
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks", Labels: labels("clicks", "completion"),
+			Annotations: config.Contract{Version: 1, NATS: "clicks-nats"}.Annotation()}},
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed", Labels: labels("feed", "completion")}},
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-as-it-was", Labels: labels("feed", "completion")}},
 		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-dataloader", Labels: labels("feed", "dataloader")}},
@@ -206,6 +208,8 @@ job feed: 2 of 3 pods are ready
     next: kubectl -n persia describe statefulset feed-dataloader
 
 NATS
+  deleted: clicks-nats: the NatsCluster is not there
+    next: pulumi up --refresh
   deleted: persia-nats-service: the NatsCluster is not there
     next: pulumi up --refresh
   image: nats-1: ErrImagePull: no such tag

@@ -29,6 +29,8 @@ type Training struct {
 	End batchv1.JobConditionType
 	// Predicted is the share of useful hours in the plan, or "".
 	Predicted string
+	// nats is the name of its NATS cluster, or "" if that is unknown.
+	nats string
 	// pods are those of its roles and of its completion. owners are the StatefulSets and Jobs that create those of its roles.
 	pods   []corev1.Pod
 	owners []owner
@@ -169,10 +171,15 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 			return o.GetLabels()[config.JobLabel] != name || o.GetNamespace() != job.Namespace
 		}
 		training := Training{
-			Job: name, Namespace: job.Namespace, Predicted: job.Annotations[config.PredictedAnnotation],
+			Job: name, Namespace: job.Namespace,
 			pods:   slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return others(&pod) }),
 			owners: slices.DeleteFunc(slices.Clone(owners), func(owner owner) bool { return others(&owner) }),
 		}
+		contract, has := config.ContractOf(job.Annotations)
+		if !has {
+			contract = olderContract(job, training.pods)
+		}
+		training.Predicted, training.nats = contract.Useful, contract.NATS
 		training.State = progress(training.pods, training.owners)
 		for _, condition := range job.Status.Conditions {
 			switch {
