@@ -35,18 +35,13 @@ var serveScript string
 // FailedStatus is the exit status of the script after the training job has failed.
 const FailedStatus = 3
 
-// CompletionLabels returns the labels of the Kubernetes Job of a training job and of its pod.
-func CompletionLabels(job string) map[string]string {
-	return kube.Labels("completion", kube.LabelName(job, "completion"))
-}
-
 // completionJob returns the Kubernetes Job that ends as a training job ends: its pod ends with success when
 // the training job is complete, and with [FailedStatus] when it has failed. Other changes make it another
 // one, because a failed job gets another chance when it is changed.
-func completionJob(args JobArgs, changes string, podLabels map[string]string, pod corev1.PodSpec) *batchv1.Job {
-	labels := CompletionLabels(args.Job.Name)
+func completionJob(args JobArgs, names names, changes string, podLabels map[string]string, pod corev1.PodSpec) *batchv1.Job {
+	labels := kube.Labels("completion", names.completion)
 	maps.Copy(podLabels, labels)
-	labels[config.JobLabel] = args.Job.Name
+	labels[config.JobLabel] = names.job
 	spec := batchv1.JobSpec{
 		// Its pod may be moved, and its node lost, as often as a long training sees.
 		BackoffLimit: new(int32(math.MaxInt32)),
@@ -62,7 +57,7 @@ func completionJob(args JobArgs, changes string, podLabels map[string]string, po
 			Spec:       pod,
 		},
 	}
-	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "completion"), labels), Spec: spec}
+	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, names.completion, labels), Spec: spec}
 	contract := args.Job.Contract()
 	contract.Useful = args.Predicted
 	job.Annotations = contract.Annotation()
@@ -92,7 +87,7 @@ func text(object any) string {
 }
 
 // completionPod returns the pod of a completion, with one container.
-func completionPod(args JobArgs, container corev1.Container, user int64, requests capacity.Resources, memory string) corev1.PodSpec {
+func completionPod(placement kube.Placement, container corev1.Container, user int64, requests capacity.Resources, memory string) corev1.PodSpec {
 	container.Name = "completion"
 	container.Resources = corev1.ResourceRequirements{
 		Requests: kube.Requests(requests),
@@ -105,41 +100,41 @@ func completionPod(args JobArgs, container corev1.Container, user int64, request
 		Containers:                   []corev1.Container{container},
 	}
 	kube.Restrict(&pod, user)
-	args.SystemPlacement.Apply(&pod)
+	placement.Apply(&pod)
 	return pod
 }
 
 // completion asks the coordinator of the training job.
-func completion(args JobArgs) *batchv1.Job {
+func completion(args JobArgs, names names, roles []role, gatewayImage string) *batchv1.Job {
 	var changes strings.Builder
-	for _, role := range roles(args.Job) {
-		changes.WriteString(text(podSpec(args, role)))
+	for _, role := range roles {
+		changes.WriteString(text(role.pods.Spec))
 	}
-	labels := map[string]string{config.JobLabel: args.Job.Name}
-	pod := completionPod(args, corev1.Container{
+	labels := map[string]string{config.JobLabel: names.job}
+	pod := completionPod(args.SystemPlacement, corev1.Container{
 		// The gateway's image has a shell and wget.
-		Image:   args.Images.Reference(config.ImagePushgateway.Reference()),
+		Image:   gatewayImage,
 		Command: []string{"/bin/sh", "-c", completeScript},
 		Env: []corev1.EnvVar{
-			{Name: "PERSIA_COORDINATOR", Value: coordinatorAddress(args)},
+			{Name: "PERSIA_COORDINATOR", Value: names.coordinator},
 			{Name: "PERSIA_RUN", Value: args.Job.RunID},
-			tokenEnv(args.Job),
+			tokenEnv(names.token),
 		},
 		// Why the training job has failed is the last thing that the script says.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 	}, metricsGatewayUser, capacity.Completion, "64Mi")
-	if runsGateway(args) {
-		maps.Copy(labels, gatewayPodLabels(args))
+	if runsGateway(args.Job) {
+		maps.Copy(labels, gatewayPodLabels(names))
 		runGateway(&pod.Containers[0])
 	}
-	return completionJob(args, changes.String(), labels, pod)
+	return completionJob(args, names, changes.String(), labels, pod)
 }
 
 // runsGateway reports whether the completion runs the metrics gateway of a job, so that the
 // gateway ends when the job is complete. The servers of another engine stay, and so does its
 // gateway.
-func runsGateway(args JobArgs) bool {
-	return args.Job.EnableMetrics && args.Job.Engine == config.EngineJobSet
+func runsGateway(job config.Job) bool {
+	return job.EnableMetrics && job.Engine == config.EngineJobSet
 }
 
 // runGateway makes the container run the gateway beside its script. A container of its own would be
@@ -159,31 +154,15 @@ func runGateway(container *corev1.Container) {
 //go:embed complete.py
 var operatedCompleteScript string
 
-// addOperatedCompletion registers the Kubernetes Job that is complete when the training job is, with the
-// right to list pods. A job that is stopped has none, nor has one whose pods are always started again: it
-// never ends.
-func addOperatedCompletion(objects *kube.Objects, name string, args JobArgs, changes string, needs []pulumi.CustomResource, job pulumi.CustomResource) {
-	if args.Job.Suspend || args.Job.RestartPolicy == corev1.RestartPolicyAlways {
-		return
-	}
-	after := append(kube.Needs(job), needs...)
-	for _, object := range completionRights(args) {
-		after = append(after, objects.Add(name+"-completion", object, needs))
-	}
-	addCompletion(objects, name, completionJob(args, changes, map[string]string{}, operatedCompletionPod(args)), after)
-}
-
 // Any user but root: the script writes no files.
 const operatedCompletionUser = 1000
-
-func completionAccount(args JobArgs) string { return kube.LabelName(args.Job.Name, "completion") }
 
 // completionRights returns the objects that the pod of a completion needs: an identity that may
 // list the pods of the namespace, and a route to the API server. The pod does not count as one of
 // the job's.
-func completionRights(args JobArgs) []runtime.Object {
-	labels := CompletionLabels(args.Job.Name)
-	meta := kube.Meta(NamespaceName, completionAccount(args), labels)
+func completionRights(names names) []runtime.Object {
+	labels := kube.Labels("completion", names.completion)
+	meta := kube.Meta(NamespaceName, names.completion, labels)
 	return []runtime.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: new(false)},
 		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}}},
@@ -200,18 +179,19 @@ func completionRights(args JobArgs) []runtime.Object {
 	}
 }
 
-func operatedCompletionPod(args JobArgs) corev1.PodSpec {
-	pod := completionPod(args, corev1.Container{
+// operatedCompletion looks at the pods of a job whose pods PERSIA's operator creates.
+func operatedCompletion(args JobArgs, names names, changes string) *batchv1.Job {
+	pod := completionPod(args.SystemPlacement, corev1.Container{
 		// It has Python, and the system pool has it already.
 		Image:           args.Images.Reference(args.OperatorImage),
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Command:         []string{"python3", "-c", operatedCompleteScript},
 		Env: []corev1.EnvVar{
-			{Name: "PERSIA_JOB", Value: args.Job.Name},
+			{Name: "PERSIA_JOB", Value: names.job},
 			{Name: "PERSIA_NAMESPACE", Value: NamespaceName},
-			{Name: "PERSIA_REPLICAS", Value: AllReplicas(args.Job)},
+			{Name: "PERSIA_REPLICAS", Value: allReplicas(args.Job)},
 		},
 	}, operatedCompletionUser, capacity.OperatorCompletion, "256Mi")
-	pod.ServiceAccountName, pod.AutomountServiceAccountToken = completionAccount(args), new(true)
-	return pod
+	pod.ServiceAccountName, pod.AutomountServiceAccountToken = names.completion, new(true)
+	return completionJob(args, names, changes, map[string]string{}, pod)
 }

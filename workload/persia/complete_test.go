@@ -5,27 +5,24 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"persia/config"
 	"persia/kube"
 )
 
-// completionArgs returns the arguments of a job without volumes.
-func completionArgs() JobArgs {
-	return JobArgs{
-		Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
-		SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
-	}
-}
-
 // TestCompletionSpec checks which changes replace the Job of a completion.
 func TestCompletionSpec(t *testing.T) {
-	args := func(change func(*JobArgs)) JobArgs {
-		args := completionArgs()
+	changed := func(change func(*JobArgs)) *batchv1.Job {
+		args := JobArgs{
+			Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
+			SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
+		}
 		change(&args)
-		return args
+		names := namesOf(args.Job)
+		return completion(args, names, rolesOf(args, names), "")
 	}
-	spec := func(change func(*JobArgs)) string { return text(completion(args(change)).Spec) }
+	spec := func(change func(*JobArgs)) string { return text(changed(change).Spec) }
 	same := spec(func(*JobArgs) {})
 	for what, test := range map[string]struct {
 		change  func(*JobArgs)
@@ -40,5 +37,5 @@ func TestCompletionSpec(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) { assert.Equal(t, test.another, spec(test.change) != same) })
 	}
-	assert.Len(t, completion(args(func(a *JobArgs) { a.Job.Name = strings.Repeat("j", 63) })).Name, 63)
+	assert.Len(t, changed(func(a *JobArgs) { a.Job.Name = strings.Repeat("j", 63) }).Name, 63)
 }

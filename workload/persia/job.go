@@ -42,78 +42,61 @@ type JobArgs struct {
 	Needs []pulumi.CustomResource
 }
 
-// NewJob registers a training: its roles, and the gateway of their metrics.
+// NewJob registers a training: its roles, and the gateway of their metrics. It resolves names and roles first, and then
+// makes objects of them.
 func NewJob(r *kube.Registrar, name string, args JobArgs) {
+	names := namesOf(args.Job)
+	roles := rolesOf(args, names)
 	objects := r.Component("persia:workload:Job", name)
 	objects.Outputs = args
-	account := objects.Add(name, serviceAccount(args), args.Needs)
-	needs := addPolicy(objects, name, args, kube.Needs(account))
+	account := objects.Add(name, serviceAccount(args.ServiceAccount, names.labels), args.Needs)
+	// The other objects of the job come after its policy: no pod runs without it. So needs are once in the state, and
+	// not with every object, where they would be the largest part of a stack of many jobs.
+	needs := kube.Needs(objects.Add(name, jobPolicy(names, args.Broker.Egress), kube.Needs(account)))
 	// Each run of the program makes another token, and only the first one is ever used.
-	needs = append(needs, objects.Add(name+"-token", tokenOf(args), needs, pulumi.IgnoreChanges([]string{"data"})))
+	needs = append(needs, objects.Add(name+"-token", tokenSecret(names), needs, pulumi.IgnoreChanges([]string{"data"})))
+	gatewayImage := args.Images.Reference(config.ImagePushgateway.Reference())
 	if args.Job.EnableMetrics {
-		objects.Add(name+"-metrics-gateway", metricsService(args), needs)
-		if !runsGateway(args) {
-			objects.Add(name+"-metrics-gateway", metricsDeployment(args), needs, kube.WorkloadTimeouts())
+		objects.Add(name+"-metrics-gateway", metricsService(names), needs)
+		if !runsGateway(args.Job) {
+			objects.Add(name+"-metrics-gateway", metricsDeployment(names, gatewayImage, args.SystemPlacement), needs, kube.WorkloadTimeouts())
 		}
 	}
-	addCompletion(objects, name, completion(args), needs)
+	addCompletion(objects, name, completion(args, names, roles, gatewayImage), needs)
 	if args.Job.Engine == config.EngineJobSet {
-		addJobSet(objects, name, args, needs)
-	} else {
-		addStatefulSets(objects, name, args, needs)
-	}
-}
-
-// addStatefulSets registers a StatefulSet for each role, and the headless service that gives its replicas their
-// names. A role has no disruption budget: the first eviction stops the training of all roles, and a budget would only
-// keep GKE from draining the rest of the node, for an hour in each round of an upgrade.
-func addStatefulSets(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) {
-	for _, role := range roles(args.Job) {
-		name := name + "-" + role.Name
-		service := objects.Add(name, headlessService(args, role), needs)
-		objects.Add(name, statefulSet(args, role), append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.config.Replicas))
-	}
-}
-
-// addJobSet registers a JobSet of all roles.
-func addJobSet(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) {
-	set := jobSet(args)
-	if queued(args) && args.Job.Suspend {
-		// Kueue would resume a suspended JobSet as soon as there is room.
-		objects.Planned = append(objects.Planned, set)
+		set := jobSet(args, names, roles)
+		if queued(args) && args.Job.Suspend {
+			// Kueue would resume a suspended JobSet as soon as there is room.
+			objects.Planned = append(objects.Planned, set)
+		} else {
+			objects.Add(name, set, needs, queue.JobSetReplaced(), kube.WorkloadTimeouts())
+		}
 		return
 	}
-	objects.Add(name, set, needs, queue.JobSetReplaced(), kube.WorkloadTimeouts())
+	// A role has no disruption budget: the first eviction stops the training of all roles, and a budget would only keep
+	// GKE from draining the rest of the node, for an hour in each round of an upgrade.
+	for _, role := range roles {
+		name := name + "-" + role.Name
+		service := objects.Add(name, headlessService(role), needs)
+		objects.Add(name, statefulSet(role, args.Job.Contract()), append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.Replicas))
+	}
 }
 
 // serviceAccount returns the identity of the job's pods. It has rights outside of the cluster through Workload
 // Identity.
-func serviceAccount(args JobArgs) *corev1.ServiceAccount {
+func serviceAccount(name string, labels map[string]string) *corev1.ServiceAccount {
 	return &corev1.ServiceAccount{
-		ObjectMeta:                   kube.Meta(NamespaceName, args.ServiceAccount, kube.Labels("job", args.Job.Name)),
+		ObjectMeta:                   kube.Meta(NamespaceName, name, labels),
 		AutomountServiceAccountToken: new(false),
 	}
 }
 
 const tokenKey = "token"
 
-// tokenOf returns the Secret by which the coordinator knows the pods of its job.
-func tokenOf(args JobArgs) *corev1.Secret {
+// tokenSecret returns the Secret by which the coordinator knows the pods of its job.
+func tokenSecret(names names) *corev1.Secret {
 	return &corev1.Secret{
-		ObjectMeta: kube.Meta(NamespaceName, tokenSecret(args.Job), kube.Labels("job", args.Job.Name)),
+		ObjectMeta: kube.Meta(NamespaceName, names.token, names.labels),
 		Data:       map[string][]byte{tokenKey: []byte(rand.Text())},
 	}
-}
-
-func tokenSecret(job config.Job) string { return kube.LabelName(job.Name, "token") }
-
-// tokenEnv returns the variable with the token.
-func tokenEnv(job config.Job) corev1.EnvVar {
-	return corev1.EnvVar{Name: "PERSIA_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-		LocalObjectReference: corev1.LocalObjectReference{Name: tokenSecret(job)}, Key: tokenKey,
-	}}}
-}
-
-func objectName(job config.Job, role role) string {
-	return kube.LabelName(job.Name, role.Name)
 }

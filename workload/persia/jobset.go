@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/config"
 	"persia/kube"
 	"persia/workload/queue"
 )
@@ -18,18 +17,18 @@ import (
 // substitute that starts too late to hear of the end.
 //
 // The coordinator alone decides about attempts, so no number of failures ends a Job, and none restarts the JobSet.
-func jobSet(args JobArgs) *queue.JobSet {
+func jobSet(args JobArgs, names names, roles []role) *queue.JobSet {
 	spec := queue.JobSetSpec{
-		Network: queue.Network{EnableDNSHostnames: true, Subdomain: args.Job.Name, PublishNotReadyAddresses: true},
+		Network: queue.Network{EnableDNSHostnames: true, Subdomain: names.job, PublishNotReadyAddresses: true},
 		SuccessPolicy: queue.SuccessPolicy{
 			Operator:             "All",
-			TargetReplicatedJobs: []string{config.KindNNWorker.Name},
+			TargetReplicatedJobs: []string{nnWorker},
 		},
 		FailurePolicy: queue.FailurePolicy{MaxRestarts: 0},
 	}
-	for _, role := range roles(args.Job) {
-		template := jobTemplate(args, role)
-		if role.Name == config.KindNNWorker.Name {
+	for _, role := range roles {
+		template := jobTemplate(role)
+		if role.Name == nnWorker {
 			template.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
 		}
 		spec.ReplicatedJobs = append(spec.ReplicatedJobs, queue.ReplicatedJob{
@@ -38,7 +37,7 @@ func jobSet(args JobArgs) *queue.JobSet {
 			Template: template,
 		})
 	}
-	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("job", args.Job.Name))
+	meta := kube.Meta(NamespaceName, names.job, maps.Clone(names.labels))
 	meta.Annotations = args.Job.Contract().Annotation()
 	maps.Copy(meta.Labels, args.QueueLabels)
 	if !queued(args) || args.Job.Suspend {
@@ -50,17 +49,16 @@ func jobSet(args JobArgs) *queue.JobSet {
 // queued reports whether Kueue admits the job.
 func queued(args JobArgs) bool { return len(args.QueueLabels) > 0 }
 
-func jobTemplate(args JobArgs, role role) batchv1.JobTemplateSpec {
-	labels, _ := roleLabels(args, role)
-	pod := podTemplate(args, role)
+func jobTemplate(role role) batchv1.JobTemplateSpec {
+	pod := role.pods
 	// A container that ends starts again in its pod, as in a StatefulSet.
 	pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
 	pod.Spec.Tolerations = append(pod.Spec.Tolerations, leaveLostNodes()...)
 	return batchv1.JobTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Labels: role.labels},
 		Spec: batchv1.JobSpec{
-			Parallelism:    new(int32(role.config.Replicas)),
-			Completions:    new(int32(role.config.Replicas)),
+			Parallelism:    new(int32(role.Replicas)),
+			Completions:    new(int32(role.Replicas)),
 			CompletionMode: new(batchv1.IndexedCompletion),
 			// A substitute waits longer the more pods of its index have failed. Without a limit for each index, all
 			// pods of the role would count: a drained node of four pods would take 80 seconds, and each lost node

@@ -2,7 +2,6 @@ package persia
 
 import (
 	_ "embed"
-	"fmt"
 	"maps"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,46 +20,27 @@ const (
 	metricsGatewayUser = 65534
 )
 
-// The names are upstream's, and what its dashboards expect.
-func metricsGatewayName(job string) string    { return kube.LabelName(job, "metrics-gateway") }
-func metricsGatewayService(job string) string { return kube.LabelName(job, "metrics-gateway-service") }
-
-func metricsGatewayAddress(job string) string {
-	return fmt.Sprintf("%s:%d", metricsGatewayService(job), metricsGatewayPort)
-}
-
 // scrapedLabel is upstream's, on the pods that show metrics.
 const scrapedLabel = "prom"
 
-// metricsLabels returns the labels of a gateway's objects and pod, and the ones that select the pod.
-func metricsLabels(args JobArgs) (labels, selector map[string]string) {
-	labels = kube.Labels("metrics-gateway", metricsGatewayName(args.Job.Name))
-	selector = map[string]string{
-		"app.kubernetes.io/name":     "metrics-gateway",
-		"app.kubernetes.io/instance": labels["app.kubernetes.io/instance"],
-	}
-	labels[config.JobLabel] = args.Job.Name
-	return labels, selector
-}
-
-// gatewayPodLabels returns the labels by which a gateway's pod is found, whatever else it runs.
-func gatewayPodLabels(args JobArgs) map[string]string {
-	labels := upstreamSelector(args)
-	labels[scrapedLabel] = args.Job.Name
+// gatewayLabels returns the labels of a gateway's objects and pod.
+func gatewayLabels(names names) map[string]string {
+	labels := kube.Labels("metrics-gateway", names.gateway)
+	labels[config.JobLabel] = names.job
 	return labels
 }
 
-// upstreamSelector returns the labels with which upstream's Service selects the pod of a gateway.
-func upstreamSelector(args JobArgs) map[string]string {
-	return map[string]string{"service": metricsGatewayService(args.Job.Name)}
+// gatewayPodLabels returns the labels by which a gateway's pod is found, whatever else it runs.
+func gatewayPodLabels(names names) map[string]string {
+	return map[string]string{"service": names.gatewayService, scrapedLabel: names.job}
 }
 
-func metricsService(args JobArgs) *corev1.Service {
-	labels, _ := metricsLabels(args)
+func metricsService(names names) *corev1.Service {
 	return &corev1.Service{
-		ObjectMeta: kube.Meta(NamespaceName, metricsGatewayService(args.Job.Name), labels),
+		ObjectMeta: kube.Meta(NamespaceName, names.gatewayService, gatewayLabels(names)),
 		Spec: corev1.ServiceSpec{
-			Selector: upstreamSelector(args),
+			// The selector of upstream's Service.
+			Selector: map[string]string{"service": names.gatewayService},
 			Ports:    []corev1.ServicePort{kube.ServicePort("http", metricsGatewayPort)},
 		},
 	}
@@ -80,25 +60,25 @@ func gatewayContainer(image string) corev1.Container {
 	}
 }
 
-func metricsDeployment(args JobArgs) *appsv1.Deployment {
-	labels, selector := metricsLabels(args)
+func metricsDeployment(names names, image string, placement kube.Placement) *appsv1.Deployment {
+	labels := gatewayLabels(names)
 	podLabels := maps.Clone(labels)
-	maps.Copy(podLabels, gatewayPodLabels(args))
+	maps.Copy(podLabels, gatewayPodLabels(names))
 	pod := corev1.PodSpec{
 		AutomountServiceAccountToken: new(false),
-		Containers:                   []corev1.Container{gatewayContainer(args.Images.Reference(config.ImagePushgateway.Reference()))},
+		Containers:                   []corev1.Container{gatewayContainer(image)},
 	}
 	kube.Restrict(&pod, metricsGatewayUser)
-	args.SystemPlacement.Apply(&pod)
+	placement.Apply(&pod)
 	return &appsv1.Deployment{
-		ObjectMeta: kube.Meta(NamespaceName, metricsGatewayName(args.Job.Name), labels),
+		ObjectMeta: kube.Meta(NamespaceName, names.gateway, labels),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)),
-			Selector: &metav1.LabelSelector{MatchLabels: selector},
-			Template: corev1.PodTemplateSpec{
-				ObjectMeta: metav1.ObjectMeta{Labels: podLabels},
-				Spec:       pod,
-			},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
+				"app.kubernetes.io/name":     "metrics-gateway",
+				"app.kubernetes.io/instance": labels["app.kubernetes.io/instance"],
+			}},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: pod},
 		},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
 	"persia/gcp"
@@ -58,20 +59,13 @@ func closedPolicy() *networkingv1.NetworkPolicy {
 	}
 }
 
-// addPolicy registers what the pods of a job may reach, after needs. It returns the policy, after which the other
-// objects of the job come: no pod runs without it. So needs are once in the state, and not with every object, where
-// they would be the largest part of a stack of many jobs.
-func addPolicy(objects *kube.Objects, name string, args JobArgs, needs []pulumi.CustomResource) []pulumi.CustomResource {
-	return kube.Needs(objects.Add(name, jobPolicy(args), needs))
-}
-
 // jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL choose ports, and
 // connections to its own NATS, to DNS, and by HTTPS to storage.
-func jobPolicy(args JobArgs) *networkingv1.NetworkPolicy {
-	pods := PodsOf(args.Job.Name)
+func jobPolicy(names names, broker networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
+	pods := PodsOf(names.job)
 	own := networkingv1.NetworkPolicyPeer{PodSelector: &pods}
 	return &networkingv1.NetworkPolicy{
-		ObjectMeta: kube.Meta(NamespaceName, kube.LabelName(args.Job.Name, "traffic"), kube.Labels("job", args.Job.Name)),
+		ObjectMeta: kube.Meta(NamespaceName, names.traffic, names.labels),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: pods,
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
@@ -81,13 +75,24 @@ func jobPolicy(args JobArgs) *networkingv1.NetworkPolicy {
 			},
 			Egress: []networkingv1.NetworkPolicyEgressRule{
 				{To: kube.Peers(own)},
-				args.Broker.Egress,
+				broker,
 				{Ports: kube.DNS()},
 				{Ports: kube.TCP(443)},
 				{To: metadataServer(), Ports: kube.TCP(80, 988)},
 			},
 		},
 	}
+}
+
+// PodsOf selects the pods of a job, whichever engine creates them. Without a job, it selects the pods of all jobs of
+// the stack.
+func PodsOf(job string) metav1.LabelSelector {
+	if job == "" {
+		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key: config.JobLabel, Operator: metav1.LabelSelectorOpExists,
+		}}}
+	}
+	return metav1.LabelSelector{MatchLabels: map[string]string{config.JobLabel: job}}
 }
 
 // metadataServer gives a pod its identity at Google Cloud: at the first address with GKE Dataplane V2, and at the

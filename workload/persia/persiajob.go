@@ -26,14 +26,22 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	text, err := json.Marshal(planned.Spec)
 	r.Fail(err)
 	objects := r.Component("persia:operator:Job", name)
-	needs := addPolicy(objects, name, args, args.Needs)
+	names := namesOf(args.Job)
+	needs := kube.Needs(objects.Add(name, jobPolicy(names, args.Broker.Egress), args.Needs))
 	guard := objects.Add(name, guard(args, planned.Spec), needs, kube.WorkloadTimeouts(),
 		pulumi.DeleteBeforeReplace(true), pulumi.ReplacementTrigger(pulumi.String(text)),
 		// As it is while its job runs, it would never be ready.
 		pulumi.ReplaceOnChanges([]string{"*"}))
 	registered := objects.Add(name, planned, append(kube.Needs(guard), needs...), kube.WorkloadTimeouts(),
 		pulumi.ReplaceWith([]pulumi.Resource{guard}), pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges([]string{"spec"}))
-	addOperatedCompletion(objects, name, args, string(text), needs, registered)
+	if args.Job.Suspend || args.Job.RestartPolicy == corev1.RestartPolicyAlways {
+		return // it never ends
+	}
+	after := append(kube.Needs(registered), needs...)
+	for _, object := range completionRights(names) {
+		after = append(after, objects.Add(name+"-completion", object, needs))
+	}
+	addCompletion(objects, name, operatedCompletion(args, names, string(text)), after)
 }
 
 func persiaJob(args JobArgs) *persiav1.PersiaJob {
@@ -54,7 +62,7 @@ func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
 		mounts = append(mounts, job.MountsOf(*role.Role)...)
 	}
 	claims := claimVolumes(args.Claims, mounts)
-	scripts, _ := Scripts()
+	scripts, _ := scriptsVolume()
 	return persiav1.PersiaJobSpec{
 		PersiaEnv:     persiav1.PersiaEnv(job.PersiaEnv),
 		EnableMetrics: new(job.EnableMetrics && !job.Suspend),
@@ -78,7 +86,7 @@ func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
 // scriptedRole returns a role that runs a script of the user through a script of the program.
 func scriptedRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1.Role {
 	role := persiaRole(args, claims, kind)
-	_, scripts := Scripts()
+	_, scripts := scriptsVolume()
 	role.VolumeMounts = withSharedMemory(append(role.VolumeMounts, scripts))
 	role.Env = append(role.Env, operatedScriptEnv(args.Job, kind)...)
 	return role
@@ -95,11 +103,9 @@ func operatedScriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	env := append([]corev1.EnvVar{
 		{Name: "PERSIA_ROLE", Value: kind.Name},
 		{Name: "PERSIA_SCRIPT", Value: script},
-		{Name: entry, Value: EntryFile},
-	}, GPUs(*kind.Of(&job))...)
-	if job.EnableMetrics {
-		env = append(env, corev1.EnvVar{Name: "PERSIA_REPLICA_METRICS", Value: MetricsPath(job, kind)})
-	}
+		{Name: entry, Value: entryFile},
+	}, gpuEnv(*kind.Of(&job))...)
+	env = append(env, metricsEnv(job, kind)...)
 	if nnWorker {
 		env = append(env,
 			corev1.EnvVar{Name: "PERSIA_NODE_RANK", Value: "$(REPLICA_INDEX)"},
@@ -114,7 +120,7 @@ func operatedScriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 func persiaRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1.Role {
 	role := *kind.Of(&args.Job)
 	return persiav1.Role{
-		Replicas:     int32(replicasOf(args.Job, role)),
+		Replicas:     running(args.Job, role.Replicas),
 		Resources:    &role.Resources,
 		VolumeMounts: append(claimMounts(args.Claims, args.Job.MountsOf(role), claims), role.VolumeMounts...),
 		Env:          role.Env,

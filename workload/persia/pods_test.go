@@ -19,10 +19,10 @@ func TestLaunchEnvIsRefused(t *testing.T) {
 	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, EmbeddingWorker: volumes, NNWorker: config.NNWorker{Role: volumes}}
 	job.NNWorker.Resources.Limits = corev1.ResourceList{gcp.GPUResource: resource.MustParse("8")}
 	job.ResolveContract(nil, "nats")
-	args := JobArgs{Job: job}
+	args, names := JobArgs{Job: job}, namesOf(job)
 	set := map[string]bool{}
-	for _, role := range roles(job) {
-		for _, entry := range launchEnv(args, role) {
+	for _, role := range rolesOf(args, names) {
+		for _, entry := range launchEnv(args, names, role, nil) {
 			set[entry.Name] = true
 		}
 	}
