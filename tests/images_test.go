@@ -75,7 +75,7 @@ func TestImagesAreListed(t *testing.T) {
 				if tagged, ok := named.(reference.Tagged); ok {
 					name += ":" + tagged.Tag()
 				}
-				assert.Regexp(t, `["` + "`" + ` /]`+regexp.QuoteMeta(name)+"[\"`@\n]", texts, urn)
+				assert.Regexp(t, `["`+"`"+` /]`+regexp.QuoteMeta(name)+"[\"`@\n]", texts, urn)
 			}
 		})
 	}
