@@ -233,13 +233,14 @@ func read(t testing.TB, file string) string {
 	return string(text)
 }
 
-// FuzzLoad replaces the value of one key of the base.
+// FuzzLoad replaces the value of one key of the base. What the program takes, an editor takes too.
 func FuzzLoad(f *testing.F) {
 	for i, key := range config.Keys() {
 		text, ok := testkit.File(f, nil)(key)
 		require.True(f, ok)
 		f.Add(i, text)
 		f.Add(i, `{"name": [1e999, null, {"": -1}]}`)
+		f.Add(i, `{"name": [true]}`)
 	}
 	f.Fuzz(func(t *testing.T, which int, text string) {
 		get, keys := testkit.File(t, nil), config.Keys()
@@ -253,7 +254,12 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			assert.Nil(t, s)
 			assert.NotEmpty(t, strings.Split(err.Error(), "\n")[1:])
+			return
 		}
+		all, value := testkit.Parse(t, testkit.Base), any(text)
+		_ = json.Unmarshal([]byte(text), &value) // or it is a text
+		all[replaced] = value
+		testkit.AssertInSchema(t, all)
 	})
 }
 

@@ -338,7 +338,10 @@ func FuzzManifest(f *testing.F) {
 		if err != nil {
 			assert.Nil(t, s)
 			assert.NotEmpty(t, strings.Split(err.Error(), "\n")[1:])
+			return
 		}
+		require.NotEmpty(t, s.Jobs)
+		assert.NotEmpty(t, s.Jobs[0].Name)
 	})
 }
 
