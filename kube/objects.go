@@ -92,7 +92,8 @@ func (o *Objects) Add(name string, object runtime.Object, needs []pulumi.CustomR
 }
 
 // AddWith is [Objects.Add] for an object with fields that are not known yet.
-func (o *Objects) AddWith(name string, object runtime.Object, later Later, needs []pulumi.CustomResource, opts ...pulumi.ResourceOption) *Object {
+func (o *Objects) AddWith(name string, object runtime.Object, later Later, needs []pulumi.CustomResource,
+	opts ...pulumi.ResourceOption) *Object {
 	o.Planned = append(o.Planned, object)
 	if o.err == nil {
 		registered, err := register(o.Context, name, object, later, append(opts, o.Child(needs))...)

@@ -137,11 +137,12 @@ func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object, erro
 	closed := &networkingv1.NetworkPolicy{ObjectMeta: own, Spec: networkingv1.NetworkPolicySpec{
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
 	}}
-	apiServer := &networkingv1.NetworkPolicy{ObjectMeta: Meta(own.Namespace, own.Name+"-api-server", own.Labels), Spec: networkingv1.NetworkPolicySpec{
+	apiServer := &networkingv1.NetworkPolicy{ObjectMeta: Meta(own.Namespace, own.Name+"-api-server", own.Labels)}
+	apiServer.Spec = networkingv1.NetworkPolicySpec{
 		PodSelector: *deployment.Spec.Selector,
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 		Egress:      append(ToAPIServer(), networkingv1.NetworkPolicyEgressRule{Ports: DNS()}),
-	}}
+	}
 	return deployment, append(objects[1:], closed, apiServer), nil
 }
 

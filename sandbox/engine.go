@@ -153,7 +153,8 @@ type cli struct {
 	made, outputs bool
 }
 
-func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string, args ...string) (string, string, int, error) {
+func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string,
+	args ...string) (string, string, int, error) {
 	switch command := strings.Join(args[:min(2, len(args))], " "); {
 	case command == "stack select" && c.made:
 		return "", "", 0, nil
@@ -255,5 +256,6 @@ func (e *engine) checkUnprotected(ctx context.Context) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return fmt.Errorf("protected from deletion: %s: set persia:cluster.deletionProtection to false and run up first", strings.Join(names, ", "))
+	return fmt.Errorf("protected from deletion: %s: set persia:cluster.deletionProtection to false and run up first",
+		strings.Join(names, ", "))
 }

@@ -55,7 +55,8 @@ func (e *engine) pulumi(ctx context.Context, stdin io.Reader, stdout io.Writer, 
 	for name, value := range workspace.GetEnvVars() {
 		env = append(env, name+"="+value)
 	}
-	_, said, _, err := e.cli.Run(ctx, workspace.WorkDir(), stdin, []io.Writer{stdout}, nil, env, append(args, "--stack", e.sandbox.options.Stack)...)
+	_, said, _, err := e.cli.Run(ctx, workspace.WorkDir(), stdin, []io.Writer{stdout}, nil, env,
+		append(args, "--stack", e.sandbox.options.Stack)...)
 	switch {
 	case err != nil && said == "":
 		return fmt.Errorf("%w; its output is above", err)

@@ -83,7 +83,8 @@ func New(options Options) (*Sandbox, error) {
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, found)
 	}
 	if slices.Contains(reserved, options.Stack) {
-		return nil, fmt.Errorf("stack %q: the sandbox keeps files of its own in %s, where it would keep those of the stack; rename the stack", options.Stack, s.path())
+		return nil, fmt.Errorf("stack %q: the sandbox keeps files of its own in %s, where it would keep those of the stack; "+
+			"rename the stack", options.Stack, s.path())
 	}
 	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
 	var err error
@@ -164,7 +165,8 @@ func (s *Sandbox) Preview(ctx context.Context, show func(events.EngineEvent)) er
 		// The CLI may end before it sends events, and the stream then stays open.
 		stream, ended := make(chan events.EngineEvent), make(chan error, 1)
 		go func() {
-			_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream), optpreview.ErrorProgressStreams(s.options.Out))
+			_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream),
+				optpreview.ErrorProgressStreams(s.options.Out))
 			ended <- err
 		}()
 		for {

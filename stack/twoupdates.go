@@ -75,7 +75,8 @@ func checkReserved(cfg *config.Stack, before effects.Stack) error {
 	for _, old := range before.Leaving(cfg.Pools()) {
 		for _, pool := range cfg.Pools() {
 			if old.Reservation != "" && pool.Reservation == old.Reservation && before.Grows(pool) {
-				return fmt.Errorf("%s: Invalid value: %q: the nodes of %s would wait for the machines of the pool %s, which Pulumi deletes only when they are there; "+
+				return fmt.Errorf("%s: Invalid value: %q: the nodes of %s would wait for the machines of the pool %s, "+
+					"which Pulumi deletes only when they are there; "+
 					"keep the name %s, or remove both pools and the jobs on them, run `pulumi up`, then write %s and the jobs again and run it again",
 					cfg.PoolPath(pool.Name).Child("reservation"), pool.Reservation, pool.Name, old.Name, old.Name, pool.Name)
 			}

@@ -12,6 +12,7 @@ comment=$("$(dirname "$0")/$preview")
 # like one.
 if [ "$(sed -n 2p <<< "$comment")" != "<!-- persia-changes: $approved -->" ]; then
   echo "$comment" >> "$GITHUB_STEP_SUMMARY"
-  echo "::error::the changes of stack $STACK are no longer those that were approved, and nothing was changed: look at them in the summary, and re-run all jobs"
+  echo "::error::the changes of stack $STACK are no longer those that were approved," \
+    "and nothing was changed: look at them in the summary, and re-run all jobs"
   exit 1
 fi

@@ -27,13 +27,15 @@ func comment(title, stack string, p *preview, code int) string {
 	fmt.Fprintf(&text, "<!-- persia-changes: %s -->\n", p.fingerprint())
 	fmt.Fprintf(&text, "## %s of stack %s: %s\n", title, stack, headline(p, code))
 	if code != 0 {
-		part(fmt.Sprintf("> [!CAUTION]\n> **It failed**, with exit code %d.", code), "text", cmp.Or(wrapped(p.problems(), width), "It said nothing."))
+		part(fmt.Sprintf("> [!CAUTION]\n> **It failed**, with exit code %d.", code), "text",
+			cmp.Or(wrapped(p.problems(), width), "It said nothing."))
 	}
 	part("> [!CAUTION]\n> **What this update does to what runs.**", "text", wrapped(p.effects, width))
 	removed := p.removed()
 	part(fmt.Sprintf("> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.",
 		count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced")), "diff", strings.Join(removed, "\n"))
-	part(fmt.Sprintf("> [!WARNING]\n> **%s.**", count(len(p.warnings), "warning", "warnings")), "text", wrapped(strings.Join(p.warnings, "\n\n"), width))
+	part(fmt.Sprintf("> [!WARNING]\n> **%s.**", count(len(p.warnings), "warning", "warnings")), "text",
+		wrapped(strings.Join(p.warnings, "\n\n"), width))
 	part("### What the stack needs", "text", p.needs)
 	if diff := strings.TrimSuffix(p.diff(), "\n"); diff != "" {
 		// It is folded until a reader opens it.

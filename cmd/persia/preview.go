@@ -62,7 +62,8 @@ const (
 
 // operations are the ones that change something, in the engine's order. A refresh reports every new status as an
 // update; the program's reaction to it is an operation of its own.
-var operations = []string{"create", "update", "delete", "replace", "import", "import-replacement", "discard", "discard-replaced", "remove-pending-replace"}
+var operations = []string{"create", "update", "delete", "replace", "import", "import-replacement", "discard",
+	"discard-replaced", "remove-pending-replace"}
 
 // read reads what a command has printed.
 func read(text string) *preview {

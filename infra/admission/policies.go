@@ -23,7 +23,8 @@ func podsPolicy(name string, namespaces []string) *admissionv1.ValidatingAdmissi
 		{
 			Expression: "!(has(object.spec.hostNetwork) && object.spec.hostNetwork) && " +
 				"!(has(object.spec.hostPID) && object.spec.hostPID) && !(has(object.spec.hostIPC) && object.spec.hostIPC)",
-			Message: "pods here must not share the network, the processes or the shared memory of their node: remove hostNetwork, hostPID and hostIPC",
+			Message: "pods here must not share the network, the processes or the shared memory of their node: " +
+				"remove hostNetwork, hostPID and hostIPC",
 		},
 		{
 			Expression: eachContainer("!(has(c.securityContext) && has(c.securityContext.privileged) && c.securityContext.privileged)"),
@@ -49,7 +50,8 @@ func imagesPolicy(name string, namespaces, repositories []string) *admissionv1.V
 	return policy(name, namespaces, podRule(), changed, []admissionv1.Validation{{
 		Expression: eachContainer(fmt.Sprintf(
 			"c.image.matches('%s') || c.image.matches('%s') || %s.exists(r, c.image == r || c.image.startsWith(r + ':'))", digest, gkeImage, list)),
-		Message: "images here must be given by digest, like busybox@sha256:…, or be from a repository that the stack file names: " + strings.Join(repositories, ", "),
+		Message: "images here must be given by digest, like busybox@sha256:…, " +
+			"or be from a repository that the stack file names: " + strings.Join(repositories, ", "),
 	}})
 }
 
@@ -59,11 +61,15 @@ func imagesPolicy(name string, namespaces, repositories []string) *admissionv1.V
 func claimsPolicy(name string, namespaces []string) *admissionv1.ValidatingAdmissionPolicy {
 	rule := resourceRule([]string{"persistentvolumeclaims"}, admissionv1.Delete)
 	const ofStack = "has(oldObject.metadata.labels) && 'app.kubernetes.io/managed-by' in oldObject.metadata.labels && " +
-		"oldObject.metadata.labels['app.kubernetes.io/managed-by'] == 'pulumi' && has(oldObject.status.phase) && oldObject.status.phase == 'Bound'"
+		"oldObject.metadata.labels['app.kubernetes.io/managed-by'] == 'pulumi' && " +
+		"has(oldObject.status.phase) && oldObject.status.phase == 'Bound'"
 	return policy(name, namespaces, rule, ofStack, []admissionv1.Validation{{
-		Expression: "(request.options != null && has(request.options.propagationPolicy) && request.options.propagationPolicy == 'Foreground') || " +
-			"request.userInfo.username.startsWith('system:serviceaccount:kube-system:') || request.userInfo.username == 'system:kube-controller-manager'",
-		Message: "this claim holds data of the stack: remove the volume from the stack file and run `pulumi up`, or `pulumi destroy`. To delete it by hand all the same: kubectl delete --cascade=foreground",
+		Expression: "(request.options != null && has(request.options.propagationPolicy) && " +
+			"request.options.propagationPolicy == 'Foreground') || " +
+			"request.userInfo.username.startsWith('system:serviceaccount:kube-system:') || " +
+			"request.userInfo.username == 'system:kube-controller-manager'",
+		Message: "this claim holds data of the stack: remove the volume from the stack file and run `pulumi up`, " +
+			"or `pulumi destroy`. To delete it by hand all the same: kubectl delete --cascade=foreground",
 	}})
 }
 
@@ -81,12 +87,14 @@ func podRule() admissionv1.NamedRuleWithOperations {
 func resourceRule(resources []string, operations ...admissionv1.OperationType) admissionv1.NamedRuleWithOperations {
 	return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 		Operations: operations,
-		Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: resources, Scope: new(admissionv1.NamespacedScope)},
+		Rule: admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: resources,
+			Scope: new(admissionv1.NamespacedScope)},
 	}}
 }
 
 // policy returns a policy. If the API server cannot evaluate it, it refuses the requests that match.
-func policy(name string, namespaces []string, rule admissionv1.NamedRuleWithOperations, condition string, validations []admissionv1.Validation) *admissionv1.ValidatingAdmissionPolicy {
+func policy(name string, namespaces []string, rule admissionv1.NamedRuleWithOperations, condition string,
+	validations []admissionv1.Validation) *admissionv1.ValidatingAdmissionPolicy {
 	forbidden := metav1.StatusReasonForbidden
 	for i := range validations {
 		validations[i].Reason = &forbidden

@@ -63,7 +63,8 @@ func (c kueueConfiguration) fault() string {
 	case wait == nil || wait.Enable != nil && !*wait.Enable:
 		return "never stops an admitted job whose replicas do not all run, which holds its nodes without end; write waitForPodsReady"
 	case wait.RequeuingStrategy.BackoffLimitCount != nil:
-		return "gives up a job that it has stopped several times, until a person activates it; remove waitForPodsReady.requeuingStrategy.backoffLimitCount"
+		return "gives up a job that it has stopped several times, until a person activates it; " +
+			"remove waitForPodsReady.requeuingStrategy.backoffLimitCount"
 	default:
 		return ""
 	}

@@ -76,7 +76,8 @@ func keep(ctx *pulumi.Context, id *ID) (exists bool, err error) {
 // annotated returns the ID on an admission policy, where earlier releases alone kept it.
 func (s State) annotated() string {
 	for urn, outputs := range s.Resources {
-		if id, ok, _ := unstructured.NestedString(outputs, "metadata", "annotations", admission.StackAnnotation); ok && urn.Name() == admission.Marker {
+		id, ok, _ := unstructured.NestedString(outputs, "metadata", "annotations", admission.StackAnnotation)
+		if ok && urn.Name() == admission.Marker {
 			return id
 		}
 	}

@@ -53,7 +53,8 @@ type Cluster struct {
 }
 
 // registerProviders registers Provider, and Adopter if adopts is true.
-func (c *Cluster) registerProviders(ctx *pulumi.Context, name string, adopts bool, args kubernetes.ProviderArgs, opts ...pulumi.ResourceOption) error {
+func (c *Cluster) registerProviders(ctx *pulumi.Context, name string, adopts bool, args kubernetes.ProviderArgs,
+	opts ...pulumi.ResourceOption) error {
 	provider, err := kubernetes.NewProvider(ctx, name, &args, opts...)
 	if err != nil {
 		return err
@@ -127,7 +128,8 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 
 // newControlPlane registers the cluster without a node pool of its own. It also names settings that
 // are off, because the provider does not change settings that an input omits.
-func newControlPlane(ctx *pulumi.Context, name string, args Args, network network, identity *nodeIdentity, needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
+func newControlPlane(ctx *pulumi.Context, name string, args Args, network network, identity *nodeIdentity,
+	needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
 	inputs := &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),

@@ -14,7 +14,8 @@ const setsBack = pulumi.Bool(true)
 
 // UseCluster registers a component for an existing cluster, with an Adopter if adopts is true. It
 // registers no resource in Google Cloud. The user of Pulumi needs rights in the cluster.
-func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluster, adopts bool, opts ...pulumi.ResourceOption) (*Cluster, error) {
+func UseCluster(ctx *pulumi.Context, name string, existing config.ExistingCluster, adopts bool,
+	opts ...pulumi.ResourceOption) (*Cluster, error) {
 	cluster := &Cluster{}
 	if err := ctx.RegisterComponentResource("persia:gke:ExistingCluster", name, cluster, opts...); err != nil {
 		return nil, err

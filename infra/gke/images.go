@@ -10,7 +10,8 @@ import (
 
 // newImageCaches registers the caches that the stack creates, and lets its nodes read
 // all of its caches, which may be in other projects. It returns the resources that nodes need to pull.
-func newImageCaches(ctx *pulumi.Context, name string, args Args, identity *nodeIdentity, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func newImageCaches(ctx *pulumi.Context, name string, args Args, identity *nodeIdentity,
+	child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	var needs []pulumi.Resource
 	for _, cache := range args.Images.Caches {
 		name := name + "-" + cache.Registry

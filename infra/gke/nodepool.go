@@ -19,7 +19,8 @@ import (
 // newNodePools registers the node pools. While the cluster is protected from deletion, so is each pool: Pulumi refuses
 // a change that would replace it, and its removal. To replace a pool, set the cluster's deletionProtection to false
 // along with the change; to remove one, set it to false and run `pulumi up`, and remove the pool then.
-func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, identity *nodeIdentity, child pulumi.ResourceOption) ([]pulumi.Resource, error) {
+func newNodePools(ctx *pulumi.Context, name string, args Args, cluster *container.Cluster, identity *nodeIdentity,
+	child pulumi.ResourceOption) ([]pulumi.Resource, error) {
 	// GKE taints a GPU pool only if the cluster has a pool without GPUs when it creates the GPU
 	// pool, and not later (GKE, "Run GPUs in Standard node pools").
 	var pools, system []pulumi.Resource
@@ -145,7 +146,8 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 		node.FastSocket = container.NodePoolNodeConfigFastSocketArgs{Enabled: pulumi.Bool(true)}
 	}
 	if pool.LocalSSDs > 0 {
-		node.EphemeralStorageLocalSsdConfig = container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs{LocalSsdCount: pulumi.Int(pool.LocalSSDs)}
+		node.EphemeralStorageLocalSsdConfig = container.NodePoolNodeConfigEphemeralStorageLocalSsdConfigArgs{
+			LocalSsdCount: pulumi.Int(pool.LocalSSDs)}
 	}
 	// The nodes of queued provisioning take no reservation, and the nodes of a pool with one take no other.
 	switch {

@@ -95,7 +95,8 @@ func CheckReplaced(replacement *Replacement, cluster config.Cluster, running []s
 	var problems []error
 	for _, setting := range replacement.Settings {
 		problems = append(problems, field.Invalid(setting.Path, setting.Is,
-			fmt.Sprintf("was %s, and a change replaces the cluster %s with everything in it, where the jobs that run are: %s. Restore the value; or set suspend: true on each job and run `pulumi up` first; or write persia:cluster.replace: %s to end them",
+			fmt.Sprintf("was %s, and a change replaces the cluster %s with everything in it, where the jobs that run are: %s. "+
+				"Restore the value; or set suspend: true on each job and run `pulumi up` first; or write persia:cluster.replace: %s to end them",
 				setting.Was, replacement.Cluster, strings.Join(running, ", "), replacement.Cluster)))
 	}
 	return errors.Join(problems...)
@@ -106,7 +107,8 @@ func ReplaceWarning(replacement *Replacement, cluster config.Cluster) string {
 	if cluster.Replace == "" || replacement != nil && cluster.Replace == replacement.Cluster {
 		return ""
 	}
-	return fmt.Sprintf("persia:cluster.replace: this update does not replace the cluster %s; remove the key, so that no later edit replaces a cluster unasked", cluster.Replace)
+	return fmt.Sprintf("persia:cluster.replace: this update does not replace the cluster %s; "+
+		"remove the key, so that no later edit replaces a cluster unasked", cluster.Replace)
 }
 
 // inState returns a resource of the cluster in the state of the stack, or nil. In another project or region, or
@@ -140,7 +142,8 @@ func CheckRanges(project string, cluster config.Cluster, resources map[resource.
 		if wanted != is && wanted != "" {
 			problems = append(problems, field.Invalid(field.NewPath("persia:cluster", "network", name), wanted,
 				fmt.Sprintf("is %[1]s in the cluster, which keeps that range; write %[1]s, and use fewer nodes "+
-					"or a lower maxPodsPerNode if it is too small. To have another range, also change persia:cluster.name, which replaces the cluster with everything in it", is)))
+					"or a lower maxPodsPerNode if it is too small. To have another range, also change persia:cluster.name, "+
+					"which replaces the cluster with everything in it", is)))
 		}
 	}
 	return errors.Join(problems...)
@@ -158,7 +161,8 @@ func checkNodeRange(wanted, has string) error {
 	was, err := netip.ParsePrefix(has)
 	if err == nil && !contains(is, was) {
 		return field.Invalid(field.NewPath("persia:cluster", "network", "nodes"), wanted,
-			fmt.Sprintf("does not contain %[1]s, the range that the nodes have, so Google Cloud would replace the subnetwork and the cluster; write %[1]s, or a larger range that contains it. "+
+			fmt.Sprintf("does not contain %[1]s, the range that the nodes have, "+
+				"so Google Cloud would replace the subnetwork and the cluster; write %[1]s, or a larger range that contains it. "+
 				"To move the nodes to another range, also change persia:cluster.name, which replaces the cluster with everything in it", was))
 	}
 	return nil

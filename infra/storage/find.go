@@ -89,7 +89,8 @@ func check(path *field.Path, volume *config.Volume, there present, owner string)
 	var problems []error
 	for _, f := range there.fixed {
 		if !strings.EqualFold(f.wanted, f.is) {
-			problems = append(problems, field.Invalid(source.Child(f.field), f.wanted, fmt.Sprintf("is %q at %s and cannot be changed; write that, or choose another name for a new one", f.is, volume.Source())))
+			problems = append(problems, field.Invalid(source.Child(f.field), f.wanted,
+				fmt.Sprintf("is %q at %s and cannot be changed; write that, or choose another name for a new one", f.is, volume.Source())))
 		}
 	}
 	return errors.Join(append(problems, checkSize(path.Child("size"), volume, there))...)
@@ -105,9 +106,11 @@ func checkSize(path *field.Path, volume *config.Volume, there present) error {
 		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and never shrinks; write %dGi or more", volume.Source(), is, is))
 	case volume.Creates() && there.mostGiB > 0 && wanted > there.mostGiB:
 		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and grows to %dGi at most; write that or less. For more, "+
-			"add a volume with another instance or a bucket, copy the data while no job runs, and mount that one", volume.Source(), is, there.mostGiB))
+			"add a volume with another instance or a bucket, copy the data while no job runs, and mount that one",
+			volume.Source(), is, there.mostGiB))
 	case !volume.Creates() && wanted > is:
-		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))
+		return field.Invalid(path, volume.Size, fmt.Sprintf("%s has %dGi, "+
+			"and nothing would provide what a larger claim promises; write %dGi or less", volume.Source(), is, is))
 	}
 	return nil
 }

@@ -69,19 +69,25 @@ func CheckPairs(pairs map[string]Pair, volumes []config.StoredVolume) error {
 	for _, stored := range volumes {
 		pair := pairs[stored.Name]
 		if of, taken := claims[stored.Claim]; taken && of != stored.Name {
-			problems = append(problems, fmt.Errorf("%s: the claim %s is in the cluster, as the one of the volume %s; write another claim", stored.Path, stored.Claim, of))
+			problems = append(problems, fmt.Errorf("%s: the claim %s is in the cluster, as the one of the volume %s; "+
+				"write another claim", stored.Path, stored.Claim, of))
 		}
 		if pair.claimName != "" && pair.claimName != stored.Claim {
-			problems = append(problems, fmt.Errorf("%s: the volume %s has the claim %s in the cluster, and never binds to another one; write claim: %s, or give the volume another name too, also in mounts",
+			problems = append(problems, fmt.Errorf("%s: the volume %s has the claim %s in the cluster, "+
+				"and never binds to another one; write claim: %s, or give the volume another name too, also in mounts",
 				stored.Path, stored.Name, pair.claimName, pair.claimName))
 		}
 		if pair.claim && pair.elsewhere(stored.Source()) {
-			problems = append(problems, fmt.Errorf("%s: Kubernetes cannot change where the volume %s is, and does not delete it while its claim exists; "+
-				"give the volume for %s another name and claim, also in mounts: the data of the old one stays where it is", stored.Path, stored.Name, stored.Source()))
+			problems = append(problems, fmt.Errorf("%s: Kubernetes cannot change where the volume %s is, "+
+				"and does not delete it while its claim exists; "+
+				"give the volume for %s another name and claim, also in mounts: the data of the old one stays where it is",
+				stored.Path, stored.Name, stored.Source()))
 		}
 		if had := pair.modes; len(had) > 0 && !slices.Equal(had, stored.AccessModes) {
-			problems = append(problems, fmt.Errorf("%s: the access modes are %v in the cluster, and cannot become %v: a new claim would never be bound to the volume; "+
-				"write those of the cluster, or remove the volume and its mounts, run `pulumi up`, and add it again, which keeps its data", stored.Path, had, stored.AccessModes))
+			problems = append(problems, fmt.Errorf("%s: the access modes are %v in the cluster, and cannot become %v: "+
+				"a new claim would never be bound to the volume; "+
+				"write those of the cluster, or remove the volume and its mounts, run `pulumi up`, and add it again, "+
+				"which keeps its data", stored.Path, had, stored.AccessModes))
 		}
 	}
 	return errors.Join(problems...)

@@ -46,7 +46,8 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 		name, _, _ := unstructured.NestedString(outputs, "fileShares", "name")
 		r.source = &config.Filestore{Instance: text("name"), Location: text("location"), Share: name, Create: &config.CreateFilestore{}}
 	case "gcp:compute/disk:Disk", "gcp:compute/regionDisk:RegionDisk":
-		disk := &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: []string{path.Base(text("zone"))}, Create: &config.CreateDisk{}}
+		disk := &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: []string{path.Base(text("zone"))},
+			Create: &config.CreateDisk{}}
 		if zones, _ := outputs["replicaZones"].([]any); len(zones) > 0 {
 			disk.Zones = nil
 			for _, zone := range zones {
@@ -74,7 +75,10 @@ func Shared(pairs map[string]Pair, volumes []config.StoredVolume) []string {
 		if had || v.Creates() || v.HostPath != nil {
 			continue
 		}
-		warnings = append(warnings, fmt.Sprintf("%s: %s exists, and this stack has not used it before. If another stack trains in it, for example the one that the stack file was copied from, then a job of the same name and runId finds the other's run, and fails without touching it; write other storage, another runId, or only-dir in mountOptions",
+		warnings = append(warnings, fmt.Sprintf("%s: %s exists, and this stack has not used it before. "+
+			"If another stack trains in it, for example the one that the stack file was copied from, "+
+			"then a job of the same name and runId finds the other's run, and fails without touching it; "+
+			"write other storage, another runId, or only-dir in mountOptions",
 			v.Path, v.Source()))
 	}
 	return warnings
@@ -119,8 +123,10 @@ func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []conf
 			exists = there.ID != ""
 		}
 		if exists {
-			return fmt.Errorf("persia:storage: the state of the stack has %s in the project %s for deletion (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. "+
-				"To keep the data, write the volume back with create, without deleteWithStack, and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", r.source, r.project, r.source)
+			return fmt.Errorf("persia:storage: the state of the stack has %s in the project %s for deletion (deleteWithStack), "+
+				"and no volume creates it any more: Pulumi would delete it now, with all data. "+
+				"To keep the data, write the volume back with create, without deleteWithStack, "+
+				"and run `pulumi up` before you remove it. To delete the data, delete %s yourself first", r.source, r.project, r.source)
 		}
 	}
 	return nil
@@ -129,5 +135,6 @@ func Deleted(ctx *pulumi.Context, cloud Cloud, previous []Record, volumes []conf
 // isOf reports whether the storage is the one of a volume.
 func (r Record) isOf(cloud Cloud, v config.StoredVolume) bool {
 	source := v.Source()
-	return r.project == cloud.Project && reflect.TypeOf(source) == reflect.TypeOf(r.source) && backendOf(source).name == backendOf(r.source).name
+	return r.project == cloud.Project && reflect.TypeOf(source) == reflect.TypeOf(r.source) &&
+		backendOf(source).name == backendOf(r.source).name
 }

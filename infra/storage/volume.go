@@ -53,7 +53,8 @@ func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
 	objects := r.Component(componentType, name)
 	backing := registerBacking(r, args, objects.Child(args.Needs))
 	planned := persistentVolume(args)
-	volume := objects.AddWith(name, planned, backing.later, args.Needs, append(args.Pair.renew(planned), kube.After(backing.resources), deleteTimeout())...)
+	volume := objects.AddWith(name, planned, backing.later, args.Needs,
+		append(args.Pair.renew(planned), kube.After(backing.resources), deleteTimeout())...)
 	// The claim names its volume as text, which creates no dependency: without this one, Pulumi
 	// would delete a volume before its claim, and wait forever.
 	//

@@ -54,7 +54,7 @@ func LeftToOperator(t testing.TB) map[string]string {
 	t.Helper()
 	configuration := ReadStack(t, "Pulumi.prod.yaml")
 	delete(configuration, "persia:images") // an image that is left out stays so
-	configuration["persia:operator"] = `{"image": "registry.example.com/persia@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}`
+	configuration["persia:operator"] = `{"image": "registry.example.com/persia@` + config.ImagePause.Digest + `"}`
 	Edit(t, configuration, "persia:nodePools", func(pools any) {
 		for _, pool := range pools.([]any) {
 			delete(pool.(map[string]any), "taints")

@@ -85,7 +85,8 @@ type agent struct {
 func (a *agent) run(ctx context.Context) error {
 	a.started = map[container]context.CancelFunc{}
 	// The kernel has ended the programs of a killed agent; see [runner.execute].
-	if err := errors.Join(os.RemoveAll(a.options.credentials()), os.MkdirAll(a.options.credentials(), 0o700), os.MkdirAll(a.options.logs(), 0o755)); err != nil {
+	if err := errors.Join(os.RemoveAll(a.options.credentials()), os.MkdirAll(a.options.credentials(), 0o700),
+		os.MkdirAll(a.options.logs(), 0o755)); err != nil {
 		return err
 	}
 	factory := informers.NewSharedInformerFactory(a.client, a.resync)

@@ -47,7 +47,8 @@ func field(pod *corev1.Pod, path string) (string, error) {
 	if label := labelPath.FindStringSubmatch(path); label != nil {
 		return pod.Labels[label[1]], nil
 	}
-	return "", fmt.Errorf("fieldRef %s is not supported here; metadata.name, metadata.namespace, spec.serviceAccountName and metadata.labels['KEY'] are", path)
+	return "", fmt.Errorf("fieldRef %s is not supported here; "+
+		"metadata.name, metadata.namespace, spec.serviceAccountName and metadata.labels['KEY'] are", path)
 }
 
 var reference = regexp.MustCompile(`\$\$|\$\([A-Za-z0-9_.-]+\)`)

@@ -45,8 +45,10 @@ func (a *agent) provision(ctx context.Context, claim *corev1.PersistentVolumeCla
 			AccessModes:                   claim.Spec.AccessModes,
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimDelete,
 			StorageClassName:              *claim.Spec.StorageClassName,
-			ClaimRef:                      &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim", Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
-			PersistentVolumeSource:        corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: gcp.DriverPersistentDisk, VolumeHandle: name}},
+			ClaimRef: &corev1.ObjectReference{APIVersion: "v1", Kind: "PersistentVolumeClaim",
+				Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{
+				CSI: &corev1.CSIPersistentVolumeSource{Driver: gcp.DriverPersistentDisk, VolumeHandle: name}},
 		},
 	}, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
@@ -56,11 +58,13 @@ func (a *agent) provision(ctx context.Context, claim *corev1.PersistentVolumeCla
 
 // discard deletes a volume whose claim is gone.
 func (a *agent) discard(ctx context.Context, volume *corev1.PersistentVolume) {
-	if volume.Annotations[provisionedBy] != gcp.DriverPersistentDisk || volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil ||
+	if volume.Annotations[provisionedBy] != gcp.DriverPersistentDisk ||
+		volume.Status.Phase != corev1.VolumeReleased || volume.DeletionTimestamp != nil ||
 		volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete || volume.Spec.StorageClassName == "" {
 		return
 	}
-	if err := a.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	err := a.client.CoreV1().PersistentVolumes().Delete(ctx, volume.Name, metav1.DeleteOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
 		a.options.Logger.Warn("delete a volume", "volume", volume.Name, "error", err)
 	}
 }

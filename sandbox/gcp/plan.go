@@ -19,7 +19,8 @@ type plan struct {
 }
 
 // plan has the Terraform plugin SDK plan a creation, if id is "", or a change.
-func (p *Provider) plan(ctx context.Context, urn resource.URN, id resource.ID, olds, inputs resource.PropertyMap, ignored []string) (plan, error) {
+func (p *Provider) plan(ctx context.Context, urn resource.URN, id resource.ID, olds, inputs resource.PropertyMap,
+	ignored []string) (plan, error) {
 	r, err := p.typeOf(urn)
 	if err != nil {
 		return plan{}, err

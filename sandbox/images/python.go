@@ -15,7 +15,8 @@ import (
 var pythonVersions = []string{"3.9", "3.8", "3.7"}
 
 // ErrNoPython reports that this machine has no Python that runs PERSIA.
-var ErrNoPython = errors.New("PERSIA's package requires Python 3.7, 3.8, or 3.9, and none of them is installed: install one, for example with `pyenv install 3.9`")
+var ErrNoPython = errors.New("PERSIA's package requires Python 3.7, 3.8, or 3.9, and none of them is installed: " +
+	"install one, for example with `pyenv install 3.9`")
 
 // python is a Python installation of this machine.
 type python struct {
@@ -56,7 +57,8 @@ func findPython(ctx context.Context) (python, error) {
 
 // ask runs a Python to find its files. It fails without pip, which install needs.
 func ask(ctx context.Context, executable, version string) (python, error) {
-	const question = `import os, pip, sys, sysconfig; print(os.path.realpath(sys.executable)); print(sysconfig.get_path("stdlib")); print(sys.version.replace("\n", " "))`
+	const question = `import os, pip, sys, sysconfig
+print(os.path.realpath(sys.executable), sysconfig.get_path("stdlib"), sys.version.replace("\n", " "), sep="\n")`
 	answer, err := exec.CommandContext(ctx, executable, "-c", question).Output()
 	if err != nil {
 		return python{}, err

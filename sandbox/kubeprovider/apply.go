@@ -29,7 +29,8 @@ import (
 const fieldManager = "pulumi-kubernetes-sandbox"
 
 // writer writes an object. With dryRun nothing is kept. No object is one that only an update can tell.
-type writer func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error)
+type writer func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
+	dryRun bool) (*unstructured.Unstructured, error)
 
 // Create makes an object and waits until it is ready. An object of this name that is there already is an error, since
 // the program does not own it, unless the option upsertExistingObjects says to take it over.
@@ -40,7 +41,8 @@ func (p *Provider) Create(ctx context.Context, req plugin.CreateRequest) (plugin
 
 // Update applies an object's new inputs and waits until it is ready.
 func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin.UpdateResponse, error) {
-	update := func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+	update := func(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
+		dryRun bool) (*unstructured.Unstructured, error) {
 		return p.update(ctx, r, obj, req.IgnoreChanges, dryRun)
 	}
 	_, outputs, err := p.write(ctx, req.URN, req.Timeout, req.Preview, req.NewInputs, update)
@@ -48,7 +50,8 @@ func (p *Provider) Update(ctx context.Context, req plugin.UpdateRequest) (plugin
 }
 
 // write writes the object of inputs and waits until it is ready.
-func (p *Provider) write(ctx context.Context, urn resource.URN, timeout float64, preview bool, inputs resource.PropertyMap, write writer) (resource.ID, resource.PropertyMap, error) {
+func (p *Provider) write(ctx context.Context, urn resource.URN, timeout float64, preview bool,
+	inputs resource.PropertyMap, write writer) (resource.ID, resource.PropertyMap, error) {
 	if preview {
 		outputs, err := p.preview(ctx, inputs, write)
 		return "", outputs, err
@@ -105,13 +108,15 @@ func (p *Provider) preview(ctx context.Context, inputs resource.PropertyMap, wri
 }
 
 // create makes obj.
-func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (live *unstructured.Unstructured, err error) {
+func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
+	dryRun bool) (live *unstructured.Unstructured, err error) {
 	if _, config := p.state(); config.upsert {
 		live, err = apply(ctx, r, obj, dryRun)
 	} else {
 		// The API server warns of fields that it does not know, where the official
 		// provider says nothing: a misspelt field is worth a line.
-		live, err = r.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager, FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun)})
+		live, err = r.Create(ctx, obj, metav1.CreateOptions{FieldManager: fieldManager,
+			FieldValidation: metav1.FieldValidationWarn, DryRun: dry(dryRun)})
 	}
 	switch {
 	case !dryRun:
@@ -126,7 +131,8 @@ func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj 
 
 // update applies obj by server-side apply to the object that is there, and
 // removes the fields that an earlier write set and obj does not have.
-func (p *Provider) update(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, ignored []string, dryRun bool) (*unstructured.Unstructured, error) {
+func (p *Provider) update(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
+	ignored []string, dryRun bool) (*unstructured.Unstructured, error) {
 	var live *unstructured.Unstructured
 	// A controller may write its status meanwhile.
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() (err error) {
@@ -146,7 +152,8 @@ func (p *Provider) update(ctx context.Context, r dynamic.ResourceInterface, obj 
 }
 
 // apply takes the fields of obj from other writers.
-func apply(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, dryRun bool) (*unstructured.Unstructured, error) {
+func apply(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
+	dryRun bool) (*unstructured.Unstructured, error) {
 	return r.Apply(ctx, obj.GetName(), obj, metav1.ApplyOptions{FieldManager: fieldManager, Force: true, DryRun: dry(dryRun)})
 }
 
@@ -219,7 +226,8 @@ func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.Rea
 			err = errors.New(waitsFor)
 		}
 		if err != nil {
-			return plugin.ReadResponse{ReadResult: result}, partial(result.ID, result.Outputs, inputs, fmt.Errorf("%s is not ready: %w", describe(live), err))
+			return plugin.ReadResponse{ReadResult: result}, partial(result.ID, result.Outputs, inputs,
+				fmt.Errorf("%s is not ready: %w", describe(live), err))
 		}
 	}
 	return plugin.ReadResponse{ReadResult: result}, nil

@@ -84,7 +84,8 @@ func asAnnotated(_ context.Context, _ *client, obj *unstructured.Unstructured) (
 
 // awaitReady waits until obj, as applied, is ready, and returns it as it is
 // then. With an error it returns the object as it was last seen.
-func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN, obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (p *Provider) awaitReady(ctx context.Context, c *client, urn resource.URN,
+	obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	ready := readinessOf(obj)
 	if ready == nil {
 		return obj, nil

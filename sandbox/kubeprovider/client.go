@@ -119,7 +119,8 @@ func (c *client) find(ctx context.Context, obj *unstructured.Unstructured) (dyna
 
 // observe calls see with the current object, or nil if it or its kind is gone, until see returns true or
 // an error, or ctx ends. It survives API servers that restart.
-func observe(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured, see func(*unstructured.Unstructured) (bool, error)) error {
+func observe(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
+	see func(*unstructured.Unstructured) (bool, error)) error {
 	err := wait.PollUntilContextCancel(ctx, pause, true, func(ctx context.Context) (bool, error) {
 		live, err := r.Get(ctx, obj.GetName(), metav1.GetOptions{})
 		switch {

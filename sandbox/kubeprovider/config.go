@@ -33,7 +33,8 @@ const enablePatchForce = "enablePatchForce"
 
 // knownConfig are the settings that the sandbox's provider has. To ignore another one of the official
 // provider might change what happens. The program always names the cluster and forces its updates.
-var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, enablePatchForce, "upsertExistingObjects", "version", "pluginDownloadURL"}
+var knownConfig = []resource.PropertyKey{"kubeconfig", "context", clusterIdentifier, enablePatchForce,
+	"upsertExistingObjects", "version", "pluginDownloadURL"}
 
 // The engine passes every value of a provider's configuration as a string, or as a secret one.
 func readConfig(inputs resource.PropertyMap) config {
@@ -95,12 +96,14 @@ func (p *Provider) CheckConfig(_ context.Context, req plugin.CheckConfigRequest)
 	resp := plugin.CheckConfigResponse{Properties: req.News}
 	for key := range req.News {
 		if !slices.Contains(knownConfig, key) && !strings.HasPrefix(string(key), "__") {
-			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("the sandbox's Kubernetes provider has no option %s", key)})
+			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key,
+				Reason: fmt.Sprintf("the sandbox's Kubernetes provider has no option %s", key)})
 		}
 	}
 	for _, key := range []resource.PropertyKey{clusterIdentifier, enablePatchForce} {
 		if req.News[key].IsNull() {
-			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("%s is required: the sandbox's Kubernetes provider works only with it", key)})
+			resp.Failures = append(resp.Failures, plugin.CheckFailure{Property: key, Reason: fmt.Sprintf("%s is required: "+
+				"the sandbox's Kubernetes provider works only with it", key)})
 		}
 	}
 	if req.News["kubeconfig"].IsComputed() {

@@ -47,10 +47,12 @@ func (d *bucketDriver) serve() error {
 }
 
 func (d *bucketDriver) GetInfo(context.Context, *pluginregistration.InfoRequest) (*pluginregistration.PluginInfo, error) {
-	return &pluginregistration.PluginInfo{Type: "CSIPlugin", Name: gcp.DriverGCSFuse, Endpoint: pluginSocket, SupportedVersions: []string{"1.0.0"}}, nil
+	return &pluginregistration.PluginInfo{Type: "CSIPlugin", Name: gcp.DriverGCSFuse, Endpoint: pluginSocket,
+		SupportedVersions: []string{"1.0.0"}}, nil
 }
 
-func (d *bucketDriver) NotifyRegistrationStatus(context.Context, *pluginregistration.RegistrationStatus) (*pluginregistration.RegistrationStatusResponse, error) {
+func (d *bucketDriver) NotifyRegistrationStatus(context.Context,
+	*pluginregistration.RegistrationStatus) (*pluginregistration.RegistrationStatusResponse, error) {
 	return &pluginregistration.RegistrationStatusResponse{}, nil
 }
 
@@ -63,7 +65,8 @@ func (d *bucketDriver) NodeGetCapabilities(context.Context, *csi.NodeGetCapabili
 }
 
 // NodePublishVolume mounts a bucket for a pod. gcsfuse returns when it has mounted it, and runs on.
-func (d *bucketDriver) NodePublishVolume(ctx context.Context, request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
+func (d *bucketDriver) NodePublishVolume(ctx context.Context,
+	request *csi.NodePublishVolumeRequest) (*csi.NodePublishVolumeResponse, error) {
 	target := request.GetTargetPath()
 	if err := os.MkdirAll(target, 0o750); err != nil {
 		return nil, err
@@ -86,7 +89,8 @@ func (d *bucketDriver) NodePublishVolume(ctx context.Context, request *csi.NodeP
 	return &csi.NodePublishVolumeResponse{}, nil
 }
 
-func (d *bucketDriver) NodeUnpublishVolume(_ context.Context, request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
+func (d *bucketDriver) NodeUnpublishVolume(_ context.Context,
+	request *csi.NodeUnpublishVolumeRequest) (*csi.NodeUnpublishVolumeResponse, error) {
 	target := request.GetTargetPath()
 	_ = unix.Unmount(target, unix.MNT_DETACH) // unless that was done before
 	if err := os.Remove(target); err != nil && !errors.Is(err, fs.ErrNotExist) {

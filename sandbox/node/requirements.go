@@ -37,7 +37,8 @@ func Missing() error {
 	}
 	for _, r := range required {
 		if find(r.program) == "" {
-			missing = append(missing, fmt.Errorf("%s is not installed: install the package %s, as scripts/install-node.sh does on Debian and Ubuntu", r.program, r.pkg))
+			missing = append(missing, fmt.Errorf("%s is not installed: "+
+				"install the package %s, as scripts/install-node.sh does on Debian and Ubuntu", r.program, r.pkg))
 		}
 	}
 	if err := errors.Join(missing...); err != nil {

@@ -128,7 +128,8 @@ func (b *builder) pack(ctx context.Context, tools []tool, others []string, file 
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return err
 	}
-	const script = `tar -ch --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=755 "${@:2}" | gzip -n > "$1.building" && mv "$1.building" "$1"`
+	const script = `tar -ch --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=755 "${@:2}" | gzip -n > "$1.building" &&
+		mv "$1.building" "$1"`
 	arguments := append([]string{file, "-C", b.binDir}, others...)
 	for _, t := range tools {
 		arguments = append(arguments, t.name)
@@ -157,7 +158,8 @@ func (b *builder) takeFrom(ctx context.Context, tools []tool, archive string, pr
 		if err != nil {
 			return err
 		}
-		err = fmt.Errorf("it is compiled by %s for %s from other sources than here, or by another Go for another platform", recorded.Go, recorded.Platform)
+		err = fmt.Errorf("it is compiled by %s for %s from other sources than here, or by another Go for another platform",
+			recorded.Go, recorded.Platform)
 		if same {
 			err = b.take(ctx, archive, recorded.Programs)
 		}

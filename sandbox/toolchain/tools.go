@@ -120,7 +120,8 @@ var all = []tool{
 	{OfStacks, "pulumi", "pulumi", "github.com/pulumi/pulumi/pkg/v3", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
 		[]variable{{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"}}},
 	{OfStacks, "kube-apiserver", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
-	{OfStacks, "kube-controller-manager", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
+	{OfStacks, "kube-controller-manager", "kubernetes", "k8s.io/kubernetes",
+		"k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
 	{OfStacks, "kube-scheduler", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
 
 	{OfPods, "nats-server", "nats-server", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats-server/v2", nil},
@@ -141,9 +142,12 @@ var all = []tool{
 
 	{OfOfficial, "pulumi-resource-kubernetes", "kubernetes-provider", "github.com/pulumi/pulumi-kubernetes/provider/v4", "./", nil},
 
-	{OfNextKubernetes, "kube-apiserver-next", "kubernetes-next", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
-	{OfNextKubernetes, "kube-controller-manager-next", "kubernetes-next", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
-	{OfNextKubernetes, "kube-scheduler-next", "kubernetes-next", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
+	{OfNextKubernetes, "kube-apiserver-next", "kubernetes-next", "k8s.io/kubernetes",
+		"k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
+	{OfNextKubernetes, "kube-controller-manager-next", "kubernetes-next", "k8s.io/kubernetes",
+		"k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
+	{OfNextKubernetes, "kube-scheduler-next", "kubernetes-next", "k8s.io/kubernetes",
+		"k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
 
 	{OfBenchmarks, "kubectl", "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
 }

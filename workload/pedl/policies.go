@@ -70,7 +70,8 @@ func agentPolicy() *networkingv1.NetworkPolicy {
 		})
 }
 
-func policy(namespace, name string, pods map[string]string, in []networkingv1.NetworkPolicyIngressRule, out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
+func policy(namespace, name string, pods map[string]string, in []networkingv1.NetworkPolicyIngressRule,
+	out []networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: meta(namespace, name, "pedl"),
 		Spec: networkingv1.NetworkPolicySpec{

@@ -23,7 +23,8 @@ const (
 
 // NewSupportCheck registers the check of a node of a pool, after the driver. It ends whatever it finds:
 // the result is Succeeded, or Failed and why.
-func NewSupportCheck(r *kube.Registrar, name string, images config.Images, pool kube.Placement, needs []pulumi.CustomResource) pulumi.Output {
+func NewSupportCheck(r *kube.Registrar, name string, images config.Images, pool kube.Placement,
+	needs []pulumi.CustomResource) pulumi.Output {
 	job := r.Component("persia:pedl:SupportCheck", name).Add(name, supportCheck(images, pool), needs, kube.WorkloadTimeouts(),
 		// pulumi up --replace makes the new one first otherwise, whose name is taken.
 		pulumi.DeleteBeforeReplace(true))

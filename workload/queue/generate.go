@@ -79,7 +79,8 @@ func write() error {
 // keep twice in the state of a stack. A webhook of Kueue converts between upstream's two versions: without Kueue, the
 // API server could not list such objects, and could delete neither the definition nor a namespace with objects.
 func reduce(definition *extensionsv1.CustomResourceDefinition, name string) {
-	versions := slices.DeleteFunc(definition.Spec.Versions, func(v extensionsv1.CustomResourceDefinitionVersion) bool { return v.Name != name })
+	versions := slices.DeleteFunc(definition.Spec.Versions,
+		func(v extensionsv1.CustomResourceDefinitionVersion) bool { return v.Name != name })
 	for i := range versions {
 		version := &versions[i]
 		version.Storage = true

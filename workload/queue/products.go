@@ -65,7 +65,8 @@ func InstallProvisioner(r *kube.Registrar, name string, needs []pulumi.CustomRes
 }
 
 // install registers an operator with the kinds of an API group.
-func install(r *kube.Registrar, component, name string, needs []pulumi.CustomResource, group string, operator kube.Operator) []pulumi.CustomResource {
+func install(r *kube.Registrar, component, name string, needs []pulumi.CustomResource, group string,
+	operator kube.Operator) []pulumi.CustomResource {
 	var err error
 	operator.Kinds, err = kinds(name, group)
 	r.Fail(err)

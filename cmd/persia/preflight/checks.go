@@ -58,7 +58,8 @@ func (r *report) credentials(ctx context.Context) {
 func (r *report) project(ctx context.Context) bool {
 	return r.exists(ctx, question{name: "project", command: []string{"projects", "describe", r.stack.Project}, refused: []refusal{
 		{[]string{"active account", "Reauthentication", "invalid_grant"}, "", "gcloud auth login"},
-		{append([]string{"not have permission"}, absent...), "", "correct persia:project (`gcloud projects list` lists your projects), or ask for roles/browser in this project"},
+		{append([]string{"not have permission"}, absent...), "",
+			"correct persia:project (`gcloud projects list` lists your projects), or ask for roles/browser in this project"},
 	}}, r.stack.Project)
 }
 
@@ -76,7 +77,8 @@ func (r *report) apis(ctx context.Context) {
 		delete(lacking, api.Config.Name)
 	}
 	if names := slices.Sorted(maps.Keys(lacking)); len(names) > 0 {
-		r.add(name, Missing, "not enabled: "+strings.Join(names, ", "), fmt.Sprintf("gcloud services enable %s --project=%s", strings.Join(names, " "), r.stack.Project))
+		r.add(name, Missing, "not enabled: "+strings.Join(names, ", "), fmt.Sprintf("gcloud services enable %s --project=%s",
+			strings.Join(names, " "), r.stack.Project))
 		return
 	}
 	r.add(name, OK, fmt.Sprintf("all %d that the stack needs are enabled", len(needed)), "")
@@ -180,8 +182,8 @@ func (r *report) buckets(ctx context.Context) {
 	region := r.stack.Cluster.Region
 	for _, bucket := range slices.Compact(names) {
 		name := "bucket " + bucket
-		remedy := fmt.Sprintf("correct the name, write create: {} next to it, or run gcloud storage buckets create gs://%s --location=%s --project=%s",
-			bucket, region, r.stack.Project)
+		remedy := fmt.Sprintf("correct the name, write create: {} next to it, or run "+
+			"gcloud storage buckets create gs://%s --location=%s --project=%s", bucket, region, r.stack.Project)
 		var answer struct{ Location string }
 		if !r.ask(ctx, question{name: name, command: []string{"storage", "buckets", "describe", "gs://" + bucket},
 			refused: []refusal{{absent, "it does not exist, so no pod that mounts it starts", remedy}}}, &answer) {
@@ -189,7 +191,8 @@ func (r *report) buckets(ctx context.Context) {
 		}
 		location := strings.ToUpper(answer.Location)
 		if !gcp.LocationHolds(location, region) {
-			r.add(name, Warning, fmt.Sprintf("%s is far from the cluster in %s, so checkpoints are slow and their traffic is billed", location, region),
+			r.add(name, Warning, fmt.Sprintf("%s is far from the cluster in %s, "+
+				"so checkpoints are slow and their traffic is billed", location, region),
 				"use a bucket in "+region)
 			continue
 		}
@@ -203,9 +206,12 @@ func (r *report) caches(ctx context.Context) {
 		if cache.Created() {
 			continue
 		}
-		remedy := fmt.Sprintf("gcloud artifacts repositories create %s --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s --project=%s",
+		remedy := fmt.Sprintf("gcloud artifacts repositories create %s --repository-format=docker --mode=remote-repository "+
+			"--remote-docker-repo=https://%s --location=%s --project=%s",
 			cache.Name(), cache.Registry, cache.Location(), cache.Project())
-		r.exists(ctx, question{name: "image cache " + cache.Repository, refused: []refusal{{absent, "it does not exist, so no node can pull an image of " + cache.Registry, remedy}},
-			command: []string{"artifacts", "repositories", "describe", cache.Name(), "--location=" + cache.Location(), "--project=" + cache.Project()}}, "for "+cache.Registry)
+		command := []string{"artifacts", "repositories", "describe", cache.Name(),
+			"--location=" + cache.Location(), "--project=" + cache.Project()}
+		missing := refusal{absent, "it does not exist, so no node can pull an image of " + cache.Registry, remedy}
+		r.exists(ctx, question{name: "image cache " + cache.Repository, refused: []refusal{missing}, command: command}, "for "+cache.Registry)
 	}
 }

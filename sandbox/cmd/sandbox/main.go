@@ -182,7 +182,8 @@ func (f *flags) kubeconfig(context.Context) error {
 
 func archiveCommand(flags *flags) *cobra.Command {
 	var output string
-	archive := run("archive", "Compile the programs that the sandbox runs into an archive, and record its checksums", func(ctx context.Context) error {
+	const archives = "Compile the programs that the sandbox runs into an archive, and record its checksums"
+	archive := run("archive", archives, func(ctx context.Context) error {
 		return toolchain.WriteArchive(ctx, flags.modules(), filepath.Join(flags.Dir, "archived"), output, os.Stdout)
 	})
 	archive.Flags().StringVar(&output, "output", filepath.Join("dist", "persia-toolchain.tar.gz"), "file of the archive")

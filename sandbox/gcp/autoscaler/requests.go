@@ -92,7 +92,8 @@ func (a *autoscaler) answer(ctx context.Context, plan *plan, r request, now time
 	case r.is(requestsv1.Failed):
 		return nil
 	case r.is(requestsv1.Provisioned):
-		if r.is(requestsv1.BookingExpired) || now.Sub(meta.FindStatusCondition(r.Status.Conditions, requestsv1.Provisioned).LastTransitionTime.Time) < booking {
+		provisioned := meta.FindStatusCondition(r.Status.Conditions, requestsv1.Provisioned)
+		if r.is(requestsv1.BookingExpired) || now.Sub(provisioned.LastTransitionTime.Time) < booking {
 			return nil
 		}
 		r.set(requestsv1.BookingExpired, metav1.ConditionTrue, "BookingExpired", "Capacity booking has expired.")
@@ -153,7 +154,8 @@ func (a *autoscaler) provision(ctx context.Context, plan *plan, r request, pool 
 	if err := a.grow(ctx, pool, nodes); err != nil {
 		return err
 	}
-	r.Status.ProvisioningClassDetails = map[string]requestsv1.Detail{"NodePoolName": requestsv1.Detail(pool.Name()), detailNodes: requestsv1.Detail(strings.Join(names, ","))}
+	r.Status.ProvisioningClassDetails = map[string]requestsv1.Detail{"NodePoolName": requestsv1.Detail(pool.Name()),
+		detailNodes: requestsv1.Detail(strings.Join(names, ","))}
 	return a.writeStatus(ctx, r)
 }
 

@@ -42,7 +42,8 @@ func daemonOf(set *appsv1.DaemonSet) demand {
 
 // matches reports whether the pod may stand on a node, if there is room.
 func (d demand) matches(node *corev1.Node) bool {
-	if _, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints, d.pod.Spec.Tolerations, lasting, false); untolerated {
+	if _, untolerated := scheduling.FindMatchingUntoleratedTaint(klog.Background(), node.Spec.Taints,
+		d.pod.Spec.Tolerations, lasting, false); untolerated {
 		return false
 	}
 	match, err := d.affinity.Match(node)
@@ -99,7 +100,8 @@ func avoids(pod, other *corev1.Pod) bool {
 	if affinity == nil || affinity.PodAntiAffinity == nil {
 		return false
 	}
-	return slices.ContainsFunc(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution, func(term corev1.PodAffinityTerm) bool {
+	terms := affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	return slices.ContainsFunc(terms, func(term corev1.PodAffinityTerm) bool {
 		selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
 		return err == nil && term.TopologyKey == corev1.LabelHostname && selector.Matches(labels.Set(other.Labels)) &&
 			(other.Namespace == pod.Namespace && len(term.Namespaces) == 0 || slices.Contains(term.Namespaces, other.Namespace))
@@ -119,8 +121,9 @@ func works(pod *corev1.Pod) bool {
 
 // waits reports whether the scheduler has found no node for a pod.
 func waits(pod *corev1.Pod) bool {
-	return works(pod) && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
-		return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
-			condition.Reason == corev1.PodReasonUnschedulable
-	})
+	return works(pod) && pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
+		slices.ContainsFunc(pod.Status.Conditions, func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse &&
+				condition.Reason == corev1.PodReasonUnschedulable
+		})
 }

@@ -61,7 +61,8 @@ func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, pr
 // apply creates, updates and deletes nodes until the existing ones are the wanted ones. Nodes of another shape in
 // the zones of the pool are replaced in rounds, as GKE does: it takes away maxSurge + maxUnavailable at a time,
 // and adds maxSurge before.
-func apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted map[string]*corev1.Node, existing map[string]corev1.Node) error {
+func apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted map[string]*corev1.Node,
+	existing map[string]corev1.Node) error {
 	var missing, changed []*corev1.Node
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		if old, exists := existing[name]; !exists {

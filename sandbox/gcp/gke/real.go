@@ -45,7 +45,8 @@ func awaitReal(ctx context.Context, client kubernetes.Interface, path string, pr
 		return err == nil && last == "", nil
 	})
 	if err != nil {
-		return fmt.Errorf("the real node of pool %s is not ready after %s: %s; node/node.log in the stack's folder of the sandbox, and the logs in node/NODE/root/var/log, say more: %w",
+		return fmt.Errorf("the real node of pool %s is not ready after %s: %s; "+
+			"node/node.log in the stack's folder of the sandbox, and the logs in node/NODE/root/var/log, say more: %w",
 			google.Segment(path), time.Since(started).Round(time.Second), last, err)
 	}
 	return nil

@@ -72,7 +72,8 @@ func checkRange(field, cidr, subnetwork string, taken []string) error {
 	}
 	for _, other := range taken {
 		if other, err := netip.ParsePrefix(other); err == nil && other.Overlaps(prefix) {
-			return refuse(400, "invalid", "Invalid value for field '%s': '%s'. Invalid IPCidrRange: %s conflicts with existing subnetwork '%s' in region '%s'.",
+			return refuse(400, "invalid", "Invalid value for field '%s': '%s'. Invalid IPCidrRange: "+
+				"%s conflicts with existing subnetwork '%s' in region '%s'.",
 				field, cidr, cidr, Segment(subnetwork), Element(subnetwork, "regions"))
 		}
 	}

@@ -104,7 +104,8 @@ func checkMember(c *Cloud, _ string, body, _ Body) error {
 		if exists, err := c.any("container.cluster", "workloadIdentityConfig.workloadPool", pool); err != nil || exists {
 			return err
 		}
-		return refuse(400, "badRequest", "Identity Pool does not exist (%s). Please check that you specified a valid resource name as returned in the `name` attribute in the configuration API.", pool)
+		return refuse(400, "badRequest", "Identity Pool does not exist (%s). "+
+			"Please check that you specified a valid resource name as returned in the `name` attribute in the configuration API.", pool)
 	}
 	return nil
 }
