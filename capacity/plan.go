@@ -105,9 +105,7 @@ func newPoolPlan(pool Pool, prices Prices) PoolPlan {
 }
 
 // Fits reports whether all pods find room.
-func (p PoolPlan) Fits() bool {
-	return len(p.TooLarge) == 0 && p.Needed <= p.Nodes
-}
+func (p PoolPlan) Fits() bool { return len(p.TooLarge) == 0 && p.Needed <= p.Nodes }
 
 // FitsOn reports whether all pods find room on as many nodes with another room.
 func (p PoolPlan) FitsOn(node Resources) bool {

@@ -21,9 +21,7 @@ func node(cpu, gib float64, gpus, pods int64) Resources {
 	return r
 }
 
-func gpus(n int64) Resources {
-	return Resources{MilliCPU: 100, GPUs: n, Pods: 1}
-}
+func gpus(n int64) Resources { return Resources{MilliCPU: 100, GPUs: n, Pods: 1} }
 
 func TestNeeded(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -37,9 +37,7 @@ func (r Resources) Times(n int) Resources {
 }
 
 // Minus returns the difference.
-func (r Resources) Minus(other Resources) Resources {
-	return r.Plus(other.Times(-1))
-}
+func (r Resources) Minus(other Resources) Resources { return r.Plus(other.Times(-1)) }
 
 // Share returns part i of n equal parts, counted from 0. The first part also has the remainder.
 func (r Resources) Share(i, n int) Resources {

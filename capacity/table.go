@@ -206,6 +206,4 @@ func share(used, all int64, text string) string {
 }
 
 // formatBytes returns a number of bytes in GiB, as quantities are written.
-func formatBytes(bytes int64) string {
-	return fmt.Sprintf("%dGi", bytes/GiB)
-}
+func formatBytes(bytes int64) string { return fmt.Sprintf("%dGi", bytes/GiB) }

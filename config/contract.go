@@ -115,8 +115,7 @@ func (j *Job) ResolveContract(volumes []Volume, nats string) {
 
 // mountsOf returns what a role mounts, in the order of its mounts. Claims and exports outlive pods. Inline volumes of
 // CSI drivers and claims of ephemeral volumes go with their pod, and only one node can write to a disk of Compute
-// Engine (Kubernetes, "Ephemeral Volumes" and "gcePersistentDisk"). Pods differ if a variable is in the folder's
-// name.
+// Engine (Kubernetes, "Ephemeral Volumes" and "gcePersistentDisk"). Pods differ if a variable is in the folder's name.
 func (j *Job) mountsOf(role Role, volumes []Volume) []mounted {
 	var all []mounted
 	add := func(at mounted, is func(Volume) bool) {

@@ -34,8 +34,7 @@ func TestPoolsOfAnExistingCluster(t *testing.T) {
 	assert.Equal(t, 2, plan.Pools[0].Needed)
 }
 
-// TestExistingClusterHasPrices checks that the name of a context that gcloud wrote determines the
-// region of the prices.
+// TestExistingClusterHasPrices checks that the name of a context that gcloud wrote determines the region of the prices.
 func TestExistingClusterHasPrices(t *testing.T) {
 	for context, listed := range map[string]bool{
 		"gke_office_us-central1_persia":     true,

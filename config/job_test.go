@@ -303,8 +303,7 @@ func TestJobWarned(t *testing.T) {
 	})
 }
 
-// TestTimesAreNumbers checks that the program refuses each variable that the start script would
-// exit at.
+// TestTimesAreNumbers checks that the program refuses each variable that the start script would exit at.
 func TestTimesAreNumbers(t *testing.T) {
 	settings, err := os.ReadFile("../workload/persia/settings.py")
 	require.NoError(t, err)

@@ -48,8 +48,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNameOfJobSet checks the limit of names: the pods of a JobSet have longer ones than the pods of
-// a StatefulSet.
+// TestNameOfJobSet checks the limit of names: the pods of a JobSet have longer ones than the pods of a StatefulSet.
 func TestNameOfJobSet(t *testing.T) {
 	for name, test := range map[string]struct {
 		engine   Engine

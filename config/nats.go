@@ -122,18 +122,14 @@ func (s NATS) with(o NATSOverrides, name string) NATS {
 }
 
 // Host returns the DNS name of the Service for clients.
-func (s *NATS) Host() string {
-	return fmt.Sprintf("%s.%s.svc", s.Name, NATSNamespace)
-}
+func (s *NATS) Host() string { return fmt.Sprintf("%s.%s.svc", s.Name, NATSNamespace) }
 
 // MaxPending is the number of bytes that a server buffers for a slow client before it disconnects
 // the client. The default of nats-server, 64 MiB, holds only one message of PERSIA.
 func (s *NATS) MaxPending() int { return 4 * s.MaxPayload }
 
 // Requests returns the resource requests of a server's pod.
-func (s *NATS) Requests() capacity.Resources {
-	return PodRequests(s.Resources)
-}
+func (s *NATS) Requests() capacity.Resources { return PodRequests(s.Resources) }
 
 // natsAnswers reports whether a URL without credentials leads to the cluster with a name.
 func natsAnswers(name, text string) bool {

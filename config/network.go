@@ -105,14 +105,10 @@ func (n *Network) ranges(needs addressNeeds) []capacity.Range {
 }
 
 // prefixFor returns the prefix length of the smallest range with a number of addresses.
-func prefixFor(addresses int) int {
-	return 32 - bits.Len(uint(max(addresses, 1)-1))
-}
+func prefixFor(addresses int) int { return 32 - bits.Len(uint(max(addresses, 1)-1)) }
 
 // rangeSize returns the number of addresses of a range.
-func rangeSize(prefix netip.Prefix) int {
-	return 1 << (32 - prefix.Bits())
-}
+func rangeSize(prefix netip.Prefix) int { return 1 << (32 - prefix.Bits()) }
 
 // reservedRanges contain no public addresses (VPC, "Subnets", "Valid IPv4 ranges").
 var reservedRanges = []netip.Prefix{

@@ -179,8 +179,7 @@ func TestPEDLCapacity(t *testing.T) {
 	}
 }
 
-// TestPEDLDefaults checks that a written amount keeps the defaults of the others, and that no
-// default contradicts it.
+// TestPEDLDefaults checks that a written amount keeps the defaults of the others, and that no default contradicts it.
 func TestPEDLDefaults(t *testing.T) {
 	s, err := testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":          edits{"nodePools": []any{"pedl"}, "tolerations": []any{}},

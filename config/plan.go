@@ -9,8 +9,7 @@ import (
 	"persia/gcp"
 )
 
-// Plan compares what the node pools must hold with what they hold. Pools that an update deletes last take quotas,
-// too.
+// Plan compares what the node pools must hold with what they hold. Pools that an update deletes last take quotas, too.
 func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 	var pools []capacity.Pool
 	var usage []capacity.Usage

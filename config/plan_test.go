@@ -120,9 +120,8 @@ func TestPlanOfGateways(t *testing.T) {
 	}
 }
 
-// TestPlanOfUpgrades checks what an upgrade of each pool needs and interrupts. Replicas
-// that lose their node end the attempt of their job anyway, so only pools with other
-// pods get additional nodes.
+// TestPlanOfUpgrades checks what an upgrade of each pool needs and interrupts. Replicas that lose their node end the
+// attempt of their job anyway, so only pools with other pods get additional nodes.
 func TestPlanOfUpgrades(t *testing.T) {
 	none := func(rounds int) capacity.Upgrade {
 		return capacity.Upgrade{Unavailable: 1, Rounds: rounds, Jobs: []string{"train"}}
@@ -195,8 +194,7 @@ ps        unknown      no list price: set hourlyPrice of m1-ultramem-160
 List prices of 2025-03-06: not your contract`)
 }
 
-// TestTrainings: two nodes that fail every 100 hours and one that does every 50 interrupt the job
-// every 25 hours.
+// TestTrainings: two nodes that fail every 100 hours and one that does every 50 interrupt the job every 25 hours.
 func TestTrainings(t *testing.T) {
 	types := edits{
 		"a2-highgpu-8g":   edits{"hourlyPrice": 30, "hoursBetweenFailures": 100},

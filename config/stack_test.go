@@ -275,8 +275,7 @@ func withVolume(source edits, mountPath string) edits {
 
 func hostPath(path string) edits { return edits{"hostPath": edits{"path": path}} }
 
-// TestRefusesInput checks the messages for input that would otherwise fail, or do harm, long
-// after `pulumi up`.
+// TestRefusesInput checks the messages for input that would otherwise fail, or do harm, long after `pulumi up`.
 func TestRefusesInput(t *testing.T) {
 	const limits, mount = "persia:jobs[0].dataloader.resources.limits", "persia:jobs[0].mounts[0].mountPath"
 	const podMount, podVolume = "persia:jobs[0].dataloader.volumeMounts[0].mountPath", "persia:jobs[0].volumes[0].hostPath.path"

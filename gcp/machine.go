@@ -29,9 +29,7 @@ func Lookup(machineType string) (Machine, bool) {
 }
 
 // MachineTypes returns the names of all machine types of the catalogue, sorted.
-func MachineTypes() []string {
-	return slices.Sorted(maps.Keys(tables().machines))
-}
+func MachineTypes() []string { return slices.Sorted(maps.Keys(tables().machines)) }
 
 // series returns the machine's series. A stack file may describe a machine of an unknown series.
 func (m Machine) series() (s series, ok bool) {
@@ -66,9 +64,7 @@ func (m Machine) MemoryOptimized() bool {
 
 // Arm reports whether the machine has an Arm processor. GKE keeps pods off such nodes with
 // the taint kubernetes.io/arch=arm64 (GKE, "Prepare an Arm workload for deployment").
-func (m Machine) Arm() bool {
-	return slices.Contains([]string{"c4a", "n4a", "t2a"}, m.Family())
-}
+func (m Machine) Arm() bool { return slices.Contains([]string{"c4a", "n4a", "t2a"}, m.Family()) }
 
 // BootDisks returns the types of boot disk that the machine takes, the best general choice first,
 // or none for an unknown series.

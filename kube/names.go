@@ -23,9 +23,7 @@ func LabelName(parts ...string) string {
 }
 
 // Hash returns eight hexadecimal digits of the SHA-256 of a text.
-func Hash(text string) string {
-	return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8]
-}
+func Hash(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text)))[:8] }
 
 // Sanitize returns text in lower case, with a hyphen in place of everything that is
 // neither a letter or digit of ASCII nor in alsoAllowed.

@@ -42,9 +42,7 @@ func (d *deployment) newCluster() (*gke.Cluster, error) {
 }
 
 // needsAdopter reports whether a part of the stack registers objects that may exist.
-func needsAdopter(cfg *config.Stack) bool {
-	return cfg.UsesOperator() || keepsDatabaseClaim(cfg)
-}
+func needsAdopter(cfg *config.Stack) bool { return cfg.UsesOperator() || keepsDatabaseClaim(cfg) }
 
 // checkExisting refuses an existing cluster that cannot hold the stack. It only warns about a cluster that does not
 // answer: the provider then reports why.

@@ -82,9 +82,7 @@ func (d *deployment) hasNetwork() (bool, error) {
 }
 
 // inNetwork reports whether the stack creates storage in its own network.
-func inNetwork(v config.StoredVolume) bool {
-	return v.Filestore != nil && v.Creates()
-}
+func inNetwork(v config.StoredVolume) bool { return v.Filestore != nil && v.Creates() }
 
 // volumeArgs returns the arguments of a volume without the use that pods make of it.
 func (d *storedData) volumeArgs(v config.Volume) storage.Args {

@@ -1,9 +1,7 @@
 package tests
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,28 +9,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const parsePython37 = `
-import ast, sys
-for path in sys.argv[1:]:
-    try:
-        ast.parse(open(path).read(), feature_version=(3, 7))
-    except SyntaxError as error:
-        print(path, error)
+// The first three are newer than Python 3.7.
+const parsePython37 = `import ast, sys
+for path in ["(n := 1)", "def f(a, /): pass", "f'{n=}'"] + sys.argv[1:]:
+    try: ast.parse(open(path).read() if path.endswith(".py") else path, feature_version=(3, 7))
+    except SyntaxError: print(path)
 `
 
 // TestPythonSyntax: images of PERSIA have Python 3.7. Another Python parses its syntax, where none is installed.
 func TestPythonSyntax(t *testing.T) {
 	listed, err := exec.Command("git", "-C", root, "ls-files", "*.py").Output()
 	require.NoError(t, err)
-	paths := strings.Fields(string(listed))
-	newer := map[string]string{"walrus": "(n := 1)\n", "positional": "def f(a, /): pass\n", "text": "f'{n=}'\n"}
-	for name, code := range newer {
-		paths = append(paths, filepath.Join(t.TempDir(), name))
-		require.NoError(t, os.WriteFile(paths[len(paths)-1], []byte(code), 0o600))
-	}
-	command := exec.Command("python3", append([]string{"-c", parsePython37}, paths...)...)
+	command := exec.Command("python3", append([]string{"-c", parsePython37}, strings.Fields(string(listed))...)...)
 	command.Dir = root
 	refused, err := command.Output()
 	require.NoError(t, err)
-	assert.Len(t, strings.Split(strings.TrimSpace(string(refused)), "\n"), len(newer), "only these, and all of them: %s", refused)
+	assert.Equal(t, "(n := 1)\ndef f(a, /): pass\nf'{n=}'\n", string(refused))
 }

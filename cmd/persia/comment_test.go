@@ -20,8 +20,7 @@ import (
 
 type object = map[string]any
 
-// said is the event of a message, and planned the event of an operation on a resource with inputs before
-// and after.
+// said is the event of a message, and planned the event of an operation on a resource with inputs before and after.
 func said(severity, message string) object {
 	return object{"diagnosticEvent": object{"severity": severity, "message": message}}
 }

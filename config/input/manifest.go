@@ -375,8 +375,7 @@ func child(at *field.Path, field string) *field.Path {
 	return at.Child(names[0], names[1:]...)
 }
 
-// readOnly gives the field read_only of the mounts of a role, which PERSIA's documentation has, its name in
-// Kubernetes.
+// readOnly gives the field read_only of the mounts of a role, which PERSIA's documentation has, its name in Kubernetes.
 func readOnly(role any) {
 	object, _ := role.(map[string]any)
 	mounts, _ := object["volumeMounts"].([]any)

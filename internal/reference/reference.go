@@ -196,9 +196,7 @@ func innermost(value *jsonschema.Schema) *jsonschema.Schema {
 }
 
 // nameIn returns the name of the definition that a value refers to, or "".
-func nameIn(value *jsonschema.Schema) string {
-	return value.Ref[strings.LastIndex(value.Ref, "/")+1:]
-}
+func nameIn(value *jsonschema.Schema) string { return value.Ref[strings.LastIndex(value.Ref, "/")+1:] }
 
 // field is a field of a struct with its name and schema in a stack file. Its owner is the struct that
 // declares it, which may be embedded.

@@ -51,9 +51,7 @@ func (c Cloud) Call(args pulumi.MockCallArgs) (resource.PropertyMap, error) {
 }
 
 // numberOf returns the number of a project, which only my-project has.
-func numberOf(project string) string {
-	return map[string]string{"my-project": "123456789012"}[project]
-}
+func numberOf(project string) string { return map[string]string{"my-project": "123456789012"}[project] }
 
 func (c Cloud) one(format string, args ...any) (resource.PropertyMap, error) {
 	id := fmt.Sprintf(format, args...)

@@ -41,8 +41,7 @@ func assertEffects(t *testing.T, before, after Stack, parts ...string) {
 	}
 }
 
-// TestJobs edits nn-workers whose checkpoints and record are in a volume. What the API server has filled
-// in is no edit.
+// TestJobs edits nn-workers whose checkpoints and record are in a volume. What the API server has filled in is no edit.
 func TestJobs(t *testing.T) {
 	const asked = `
 metadata: {name: criteo-nn-worker, namespace: persia, annotations: {persia.com/pods: one}}

@@ -223,9 +223,7 @@ func extendedConfig(settings map[string]config.SettingValue) string {
 
 var capital = regexp.MustCompile(`[A-Z]`)
 
-func snakeCase(name string) string {
-	return strings.ToLower(capital.ReplaceAllString(name, "_$0"))
-}
+func snakeCase(name string) string { return strings.ToLower(capital.ReplaceAllString(name, "_$0")) }
 
 // connection is how the master gets to its database.
 type connection struct {

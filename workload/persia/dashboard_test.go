@@ -97,9 +97,8 @@ var exporters = map[string]exporter{
 		"DCGM_FI_DEV_FB_TOTAL":   gauge,
 	}},
 
-	// The exporter that metrics of persia:nats adds. It exports each number of a server's /varz as
-	// a gauge: initMetricsFromServers in
-	// https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go.
+	// The exporter that metrics of persia:nats adds. It exports each number of a server's /varz as a gauge:
+	// initMetricsFromServers in https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go.
 	// TestNATS in sandbox/e2e asks a server.
 	"NATS exporter": {[]string{`namespace="nats-io"`}, map[string]string{
 		"gnatsd_varz_in_msgs":        total,

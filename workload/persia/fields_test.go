@@ -41,8 +41,7 @@ func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
 	return recorder
 }
 
-// TestFields checks what settings become that the stack files of the repository lack: the golden plans show the
-// others.
+// TestFields checks what settings become that the stack files of the repository lack: the golden plans show the others.
 func TestFields(t *testing.T) {
 	const job, nnWorker, dataloader = "persia:jobs[0].", "StatefulSet adult-income-nn-worker", "StatefulSet adult-income-dataloader"
 	type edits = testkit.Edits

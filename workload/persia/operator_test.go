@@ -11,8 +11,7 @@ import (
 	"persia/workload/persia/persiav1"
 )
 
-// TestDefinition compares the definition with upstream's: the names, the required fields, and
-// quantities as text.
+// TestDefinition compares the definition with upstream's: the names, the required fields, and quantities as text.
 func TestDefinition(t *testing.T) {
 	crd, err := persiaJobs()
 	require.NoError(t, err)

@@ -23,8 +23,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// These tests show what needs processes. python_test has all that a job does, with a clock that the
-// tests turn.
+// These tests show what needs processes. python_test has all that a job does, with a clock that the tests turn.
 
 const (
 	// note writes down the attempt.
@@ -162,8 +161,7 @@ func eventually(t *testing.T, what string, happens func() bool) {
 	require.Eventually(t, happens, patience, 20*time.Millisecond, "%q", what)
 }
 
-// start starts a replica, like nn-worker-0, in a pod of that name, with a script of bash or a command as its
-// command.
+// start starts a replica, like nn-worker-0, in a pod of that name, with a script of bash or a command as its command.
 func (j *training) start(name, script string, env ...string) *program {
 	j.t.Helper()
 	return j.startCommand(name, []string{"bash", "-c", script, "stand-in", "an argument"}, env...)

@@ -68,8 +68,7 @@ func (g *googleCloud) answer(path string) (status int, text string) {
 	return http.StatusNotFound, `{}`
 }
 
-// TestWithRealGcloud compares preflight's commands, and its reading of answers and errors, with the
-// real gcloud.
+// TestWithRealGcloud compares preflight's commands, and its reading of answers and errors, with the real gcloud.
 func TestWithRealGcloud(t *testing.T) {
 	testkit.Processes(t)
 	path, err := exec.LookPath("gcloud")

@@ -51,8 +51,7 @@ const training = `persia:jobs:
       embeddingWorker: {resources: {limits: {cpu: 1, memory: 1Gi}}}
       embeddingParameterServer: {resources: {limits: {cpu: 1, memory: 1Gi}}}`
 
-// places is a stack with GPUs that are attached to machines, and with buckets and a cache that it does
-// not create.
+// places is a stack with GPUs that are attached to machines, and with buckets and a cache that it does not create.
 var places = strings.NewReplacer(
 	"gpu: {type: nvidia-l4, count: 1}}\n", "gpu: {type: nvidia-l4, count: 1}}\n    - {name: old, machineType: n1-standard-8, nodes: 1, gpu: {type: nvidia-tesla-t4, count: 1}}\n",
 	"persia:storage: []", "persia:storage: [{name: kept, size: 1Ti, gcsFuse: {bucket: kept}}, {name: absent, size: 1Ti, gcsFuse: {bucket: absent}}, {name: made, size: 1Ti, gcsFuse: {bucket: made, create: {}}}]\n"+

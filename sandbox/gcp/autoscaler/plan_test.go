@@ -84,9 +84,7 @@ func several(count int, cpu string, options ...option) []*corev1.Pod {
 	return pods
 }
 
-func priority(value int32) option {
-	return func(pod *corev1.Pod) { pod.Spec.Priority = &value }
-}
+func priority(value int32) option { return func(pod *corev1.Pod) { pod.Spec.Priority = &value } }
 
 // nominated returns a pod that waits for others to leave a node.
 func nominated(node *corev1.Node) option {
