@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -23,8 +24,12 @@ func TestBudget(t *testing.T) {
 		}
 		require.NoError(t, err)
 		lines := bytes.Count(text, []byte("\n"))
+		isTest := strings.HasSuffix(name, "_test.go") || strings.HasSuffix(name, ".py") && strings.Contains(name, "test")
+		if !isTest && regexp.MustCompile(`\.(go|py|sh)$`).MatchString(name) { // a tab is one column
+			found["lines wider than 140 columns"] += len(regexp.MustCompile(`(?m)^.{141,}$`).FindAllIndex(text, -1))
+		}
 		switch {
-		case strings.HasSuffix(name, "_test.go"), strings.HasSuffix(name, ".py") && strings.Contains(name, "test"):
+		case isTest:
 			found["lines of tests"] += lines
 		case strings.HasSuffix(name, ".py") && strings.HasPrefix(name, "workload/"):
 			found["lines of Python in pods"] += lines
@@ -37,11 +42,12 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for what, limit := range map[string]int{
-		"lines of the program":    21880,
-		"lines of the sandbox":    13700,
-		"lines of tests":          27500,
-		"lines of Python in pods": 3700,
-		"words of Markdown":       28500,
+		"lines of the program":         21880,
+		"lines of the sandbox":         13700,
+		"lines of tests":               27500,
+		"lines of Python in pods":      3700,
+		"words of Markdown":            28500,
+		"lines wider than 140 columns": 162,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)
 		assert.LessOrEqual(t, found[what], limit, what)
