@@ -47,7 +47,7 @@ type deployment struct {
 	cfg *config.Stack
 	// before is the state before this update, and ran what ran in it.
 	before before.State
-	ran    effects.Stack
+	ran    effects.State
 	plan   capacity.Plan
 	// google is the provider of Google Cloud. It is nil on an existing cluster.
 	google pulumi.ProviderResource
@@ -199,7 +199,7 @@ func (d *deployment) effects() []string {
 	}
 	if d.cfg.Cluster.Existing == nil {
 		for _, pool := range d.cfg.Pools() {
-			after.AddPool(d.cfg.PoolPath(pool.Name), effects.NodePool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
+			after.AddPool(d.cfg.PoolPath(pool.Name), effects.WantedPool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
 		}
 	}
 	return effects.Of(d.ran, after, paths)

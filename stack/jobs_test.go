@@ -50,7 +50,7 @@ func TestMeasureGivesUp(t *testing.T) {
 			google, err := newGoogle(ctx, "my-project")
 			require.NoError(t, err)
 			d := &deployment{ctx: ctx, google: google, ran: effects.New()}
-			d.ran.Volumes["c"] = effects.Volume{Claim: "c", Storage: "gs://checkpoints"}
+			d.ran.Add(bucketAt("c"))
 			for _, name := range []string{"first", "second"} {
 				d.plan.Trainings = append(d.plan.Trainings, capacity.Training{Job: name})
 				contract := config.Contract{Version: 1, Record: config.Folder{Claim: "c", Below: ".persia"}}

@@ -19,19 +19,19 @@ import (
 // checkOrder refuses edits that need two updates. Pulumi deletes what is no longer in the stack file only after it has
 // created the rest, and it waits for NATS servers and for the pods of all engines but JobSet. Pods that need the room
 // of a deleted job would wait until the update fails.
-func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) error {
-	leaving := effects.Stack{Jobs: maps.Clone(before.Jobs), NATS: maps.Clone(before.NATS)}
+func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.State) error {
+	leaving := effects.State{Trainings: maps.Clone(before.Trainings), Brokers: maps.Clone(before.Brokers)}
 	broker := map[string]config.NATSCluster{} // by job
 	for _, cluster := range cfg.NATSClusters() {
 		broker[cluster.Job] = cluster
-		delete(leaving.Jobs, cluster.Job)
-		delete(leaving.NATS, cluster.Name)
+		delete(leaving.Trainings, cluster.Job)
+		delete(leaving.Brokers, cluster.Name)
 	}
 	problems := []error{checkReserved(cfg, before)}
 	for i := range cfg.Jobs {
 		job := &cfg.Jobs[i]
 		// The guard of a job of PERSIA's operator waits for all pods of the job, also for its completion.
-		if was, had := before.Jobs[job.Name]; had && was.Engine != job.Engine &&
+		if was, had := before.Trainings[job.Name]; had && was.Engine != job.Engine &&
 			(job.Engine == config.EngineOperator || was.Replicas() > 0 && !job.Suspend) {
 			problems = append(problems, fmt.Errorf("%s: Invalid value: %q: the job %s has engine: %s in the cluster, "+
 				"and Pulumi would create its new pods before it deletes the old ones; "+
@@ -50,7 +50,7 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.Stack) err
 					job.At(), job.Name, pool.Name, names(leaves, ""), cmp.Or(names(leaves, theJob), theJob+job.Name)))
 				break
 			}
-			problems = append(problems, checkGrowing(job, before.Jobs[job.Name], together))
+			problems = append(problems, checkGrowing(job, before.Trainings[job.Name], together))
 		}
 	}
 	return errors.Join(problems...)
@@ -71,7 +71,7 @@ func names(all []capacity.Pods, prefix string) string {
 }
 
 // checkReserved refuses nodes that need machines of a reservation that a leaving pool still has.
-func checkReserved(cfg *config.Stack, before effects.Stack) error {
+func checkReserved(cfg *config.Stack, before effects.State) error {
 	for _, old := range before.Leaving(cfg.Pools()) {
 		for _, pool := range cfg.Pools() {
 			if old.Reservation != "" && pool.Reservation == old.Reservation && before.Grows(pool) {
@@ -87,14 +87,14 @@ func checkReserved(cfg *config.Stack, before effects.Stack) error {
 
 // startsOn returns the pools on which an update waits for pods of a job, or of its NATS, that need more room than what
 // they replace. The pods of a JobSet may wait until the end of the update.
-func startsOn(job *config.Job, cluster config.NATSCluster, before effects.Stack) map[string]bool {
-	old, had := before.NATS[cluster.Name]
+func startsOn(job *config.Job, cluster config.NATSCluster, before effects.State) map[string]bool {
+	old, had := before.Brokers[cluster.Name]
 	starts := map[string]bool{cluster.NodePool: !had || old.Pool != cluster.NodePool || old.Size < cluster.Size}
 	for _, role := range job.Roles() {
 		if job.Suspend || job.Engine == config.EngineJobSet || role.Replicas == 0 {
 			continue
 		}
-		was := before.Jobs[job.Name].Roles[role.Name]
+		was := before.Trainings[job.Name].Roles[role.Name]
 		stays := was.Replicas >= role.Replicas && poolOf(was, role) == role.NodePool
 		fits := stays && requests(job, role, role.Resources).Within(requestsOf(was, role, job, before))
 		starts[role.NodePool] = starts[role.NodePool] || !fits
@@ -110,7 +110,7 @@ func requests(job *config.Job, role config.NamedRole, container corev1.ResourceR
 
 // requestsOf returns the requests of a pod in the state. The sidecar that GKE adds for a bucket counts as that of the
 // same role of a job in the stack file.
-func requestsOf(was effects.Role, role config.NamedRole, job *config.Job, before effects.Stack) capacity.Resources {
+func requestsOf(was effects.Workload, role config.NamedRole, job *config.Job, before effects.State) capacity.Resources {
 	container := was.Pod.Containers[0].Resources
 	if before.MountsBucket(was) {
 		return requests(job, role, container)
@@ -120,7 +120,7 @@ func requestsOf(was effects.Role, role config.NamedRole, job *config.Job, before
 
 // checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all old
 // ones: Kubernetes creates those that are new first, and waits for them before it replaces any other.
-func checkGrowing(job *config.Job, was effects.Job, pool capacity.Pool) error {
+func checkGrowing(job *config.Job, was effects.Training, pool capacity.Pool) error {
 	var problems []error
 	for _, role := range job.Roles() {
 		had := was.Roles[role.Name]
@@ -147,18 +147,18 @@ func checkGrowing(job *config.Job, was effects.Job, pool capacity.Pool) error {
 
 // leavingPods returns the pods on a pool of what an update deletes, with its name. PERSIA's operator chooses no nodes,
 // so its pods count where the job that starts has its own. NATS servers count as those of the stack's settings.
-func leavingPods(pool capacity.Pool, starts *config.Job, server config.NATS, leaving, before effects.Stack) []capacity.Pods {
+func leavingPods(pool capacity.Pool, starts *config.Job, server config.NATS, leaving, before effects.State) []capacity.Pods {
 	var pods []capacity.Pods
-	for _, name := range slices.Sorted(maps.Keys(leaving.Jobs)) {
+	for _, name := range slices.Sorted(maps.Keys(leaving.Trainings)) {
 		for _, role := range starts.Roles() {
-			if was := leaving.Jobs[name].Roles[role.Name]; was.Replicas > 0 && poolOf(was, role) == pool.Name {
+			if was := leaving.Trainings[name].Roles[role.Name]; was.Replicas > 0 && poolOf(was, role) == pool.Name {
 				pods = append(pods, capacity.Pods{Name: theJob + name, Count: was.Replicas,
 					Requests: requestsOf(was, role, starts, before), Priority: role.Priority.Value})
 			}
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(leaving.NATS)) {
-		if was := leaving.NATS[name]; was.Pool == pool.Name {
+	for _, name := range slices.Sorted(maps.Keys(leaving.Brokers)) {
+		if was := leaving.Brokers[name]; was.Pool == pool.Name {
 			pods = append(pods, capacity.Pods{Name: "the NATS cluster " + name, Count: was.Size,
 				Requests: server.Requests(), Priority: config.PriorityNATS.Value, Apart: server.AntiAffinity})
 		}
@@ -168,6 +168,6 @@ func leavingPods(pool capacity.Pool, starts *config.Job, server config.NATS, lea
 }
 
 // poolOf returns the pool of pods in the state, which is that of the role if they choose no nodes.
-func poolOf(was effects.Role, role config.NamedRole) string {
+func poolOf(was effects.Workload, role config.NamedRole) string {
 	return cmp.Or(was.Pod.NodeSelector[gcp.LabelNodePool], role.NodePool)
 }

@@ -14,22 +14,29 @@ import (
 	"persia/stack/effects"
 )
 
+// bucketAt returns the volume of a bucket with a claim.
+func bucketAt(claim string) *corev1.PersistentVolume {
+	csi := &corev1.CSIPersistentVolumeSource{Driver: gcp.DriverGCSFuse, VolumeHandle: "persia-checkpoints"}
+	return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
+		ClaimRef: &corev1.ObjectReference{Name: claim}, PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: csi}}}
+}
+
 // ran returns the jobs and the NATS clusters of a stack file as the state has them after an update.
-func ran(cfg *config.Stack) effects.Stack {
+func ran(cfg *config.Stack) effects.State {
 	before := effects.New()
-	before.Volumes["checkpoints"] = effects.Volume{Claim: "c", Storage: "gs://persia-checkpoints"}
+	before.Add(bucketAt("c"))
 	mounted := []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
 	for _, job := range cfg.Jobs {
-		roles := map[string]effects.Role{}
+		roles := map[string]effects.Workload{}
 		for _, role := range job.Roles() {
 			running := map[bool]int{false: role.Replicas}[job.Suspend]
-			roles[role.Name] = effects.Role{Replicas: running, Pod: corev1.PodSpec{Volumes: mounted,
+			roles[role.Name] = effects.Workload{Replicas: running, Pod: corev1.PodSpec{Volumes: mounted,
 				NodeSelector: map[string]string{gcp.LabelNodePool: role.NodePool}, Containers: []corev1.Container{{Resources: role.Resources}}}}
 		}
-		before.Jobs[job.Name] = effects.Job{Engine: job.Engine, Roles: roles}
+		before.Trainings[job.Name] = effects.Training{Engine: job.Engine, Roles: roles}
 	}
 	for _, cluster := range cfg.NATSClusters() {
-		before.NATS[cluster.Name] = effects.NATS{Size: cluster.Size, Pool: cluster.NodePool}
+		before.Brokers[cluster.Name] = effects.Broker{Size: cluster.Size, Pool: cluster.NodePool}
 	}
 	return before
 }

@@ -18,18 +18,18 @@ import (
 // have another storage.
 func (u *update) volumes() {
 	const path = "persia:storage"
-	for _, name := range slices.Sorted(maps.Keys(u.before.Volumes)) {
-		was := u.before.Volumes[name]
-		is, stays := u.after.Volumes[name]
-		at, replaced := storedFolder{storage: was.Storage, folder: was.Folder}, u.after.Replaced != nil
+	for _, name := range slices.Sorted(maps.Keys(u.before.volumes)) {
+		was := u.before.volumes[name]
+		is, stays := u.after.volumes[name]
+		at, replaced := storedFolder{storage: was.storage, folder: was.folder}, u.after.Replaced != nil
 		switch former := u.formerProject(); {
-		case u.deletes(was.Storage):
+		case u.deletes(was.storage):
 			u.say(path, "the volume %s goes%s. To keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first", name, u.fate(at, ""))
-		case replaced && former != "" && strings.HasPrefix(was.Storage, "Filestore "):
-			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it", name, was.Storage, former)
-		case replaced && strings.HasPrefix(was.Storage, directory):
-			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.Storage)
-		case stays && !replaced && !slices.Equal(was.Options, is.Options) && len(u.before.Running()) > 0:
+		case replaced && former != "" && strings.HasPrefix(was.storage, "Filestore "):
+			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it", name, was.storage, former)
+		case replaced && strings.HasPrefix(was.storage, directory):
+			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.storage)
+		case stays && !replaced && !slices.Equal(was.options, is.options) && len(u.before.Running()) > 0:
 			u.say(path, "pods that this update does not restart keep the old mountOptions of the volume %s. To restart a job that mounts it, "+
 				"run kubectl -n persia delete pods -l %s=JOB", name, config.JobLabel)
 		case !stays && !u.after.has(at):
@@ -52,8 +52,8 @@ func (u *update) formerProject() string {
 
 // deletes reports whether a driver deletes storage, because a volume with the reclaimPolicy Delete goes.
 func (u *update) deletes(storage string) bool {
-	for name, was := range u.before.Volumes {
-		if was.Storage == storage && was.DeletesData && (u.after.Replaced != nil || u.after.Volumes[name].Storage != storage) {
+	for name, was := range u.before.volumes {
+		if was.storage == storage && was.deletesData && (u.after.Replaced != nil || u.after.volumes[name].storage != storage) {
 			return true
 		}
 	}
@@ -62,8 +62,8 @@ func (u *update) deletes(storage string) bool {
 
 // lost says what becomes of files that no pod finds again, or returns "" where pods find them.
 func (u *update) lost(at storedFolder) string {
-	was, had := u.before.Pools[at.pool]
-	is, stays := u.after.Pools[at.pool]
+	was, had := u.before.pools[at.pool]
+	is, stays := u.after.pools[at.pool]
 	switch former := u.formerProject(); {
 	case u.after.Replaced != nil && strings.HasPrefix(at.storage, directory), had && (!stays || losesNodes(was, is)):
 		return "are lost with the nodes"
@@ -91,9 +91,9 @@ func (u *update) fate(at storedFolder, stays string) string {
 func (u *update) pedl() {
 	var restart, gone []string
 	var data strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(u.before.PEDL)) {
-		was := u.before.PEDL[name]
-		is, stays := u.after.PEDL[name]
+	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {
+		was := u.before.pedl[name]
+		is, stays := u.after.pedl[name]
 		at := u.before.data(was)
 		switch {
 		case u.after.Replaced != nil || !stays:
@@ -125,7 +125,7 @@ func (u *update) pedl() {
 
 // restarts reports whether the pods of a workload of PEDL start again: because they differ, or because a ConfigMap or
 // a Secret that they mount does. Pulumi learns its version, which is an annotation of the pods, only in the update.
-func (u *update) restarts(was, is Role) bool {
+func (u *update) restarts(was, is Workload) bool {
 	return was.Digest != is.Digest || slices.ContainsFunc(is.Pod.Volumes, func(volume corev1.Volume) bool {
 		of := ""
 		switch {
@@ -140,28 +140,28 @@ func (u *update) restarts(was, is Role) bool {
 }
 
 // data returns the directory with the data of a workload of PEDL, or "" if the data is lost with the pod.
-func (s Stack) data(role Role) storedFolder {
-	mount := first(role.container().VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == pedl.DataVolume })
-	return s.folder(role, shown(role, mount, ""))
+func (s State) data(workload Workload) storedFolder {
+	mount := first(workload.container().VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == pedl.DataVolume })
+	return s.folder(workload, shown(workload, mount, ""))
 }
 
 // lostData says that the data of a workload is lost with its pod, if it is.
-func lostData(name string, role Role) string {
-	if role.volume(pedl.DataVolume).EmptyDir == nil {
+func lostData(name string, workload Workload) string {
+	if workload.volume(pedl.DataVolume).EmptyDir == nil {
 		return ""
 	}
 	return fmt.Sprintf(". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
 }
 
 // has reports whether a volume of the stack has a directory.
-func (s Stack) has(at storedFolder) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(s.Volumes)), func(v Volume) bool { return v.Storage == at.storage && v.Folder == at.folder })
+func (s State) has(at storedFolder) bool {
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.volumes)), func(v volume) bool { return v.storage == at.storage && v.folder == at.folder })
 }
 
-// MountsBucket reports whether pods of a role mount a bucket.
-func (s Stack) MountsBucket(role Role) bool {
-	return slices.ContainsFunc(role.Pod.Volumes, func(volume corev1.Volume) bool {
-		return strings.HasPrefix(s.folder(role, shown(role, corev1.VolumeMount{Name: volume.Name}, "")).storage, "gs://")
+// MountsBucket reports whether pods of a workload mount a bucket.
+func (s State) MountsBucket(workload Workload) bool {
+	return slices.ContainsFunc(workload.Pod.Volumes, func(volume corev1.Volume) bool {
+		return strings.HasPrefix(s.folder(workload, shown(workload, corev1.VolumeMount{Name: volume.Name}, "")).storage, "gs://")
 	})
 }
 
@@ -208,19 +208,21 @@ func (f storedFolder) String() string {
 
 // checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job has no such folder,
 // or if PERSIA's operator creates its pods.
-func (s Stack) checkpoints(job Job) storedFolder { return s.stored(job, job.contract().Checkpoints) }
+func (s State) checkpoints(training Training) storedFolder {
+	return s.stored(training, training.contract().Checkpoints)
+}
 
 // saved returns where the script of a job saves its checkpoints, as far as that is known.
-func (s Stack) saved(job Job) storedFolder {
-	if own := job.contract().Own; own.Path != "" {
-		return s.stored(job, own)
+func (s State) saved(training Training) storedFolder {
+	if own := training.contract().Own; own.Path != "" {
+		return s.stored(training, own)
 	}
-	return s.checkpoints(job)
+	return s.checkpoints(training)
 }
 
 // Record returns the bucket and the object with the record of a job's run. Both are "" if it is elsewhere.
-func (s Stack) Record(job string) (bucket, object string) {
-	at := s.stored(s.Jobs[job], s.Jobs[job].contract().Record)
+func (s State) Record(job string) (bucket, object string) {
+	at := s.stored(s.Trainings[job], s.Trainings[job].contract().Record)
 	bucket, ok := strings.CutPrefix(at.storage, "gs://")
 	if !ok {
 		return "", ""
@@ -229,24 +231,24 @@ func (s Stack) Record(job string) (bucket, object string) {
 }
 
 // stored returns where a folder of nn-workers is. It is empty if pods lose it.
-func (s Stack) stored(job Job, folder config.Folder) storedFolder {
-	at := s.folder(job.nnWorkers(), folder)
+func (s State) stored(training Training, folder config.Folder) storedFolder {
+	at := s.folder(training.nnWorkers(), folder)
 	if strings.HasPrefix(at.storage, directory) {
-		at.pool = job.nnWorkers().Pod.NodeSelector[gcp.LabelNodePool]
+		at.pool = training.nnWorkers().Pod.NodeSelector[gcp.LabelNodePool]
 	}
 	return at
 }
 
-// folder returns where a folder of a role is, or "" if it is lost with the pod.
-func (s Stack) folder(role Role, folder config.Folder) storedFolder {
+// folder returns where a folder of a workload is, or "" if it is lost with the pod.
+func (s State) folder(workload Workload, folder config.Folder) storedFolder {
 	storage := "the claim " + folder.Claim
 	if folder.Claim == "" {
-		source := role.volume(folder.Volume).VolumeSource
+		source := workload.volume(folder.Volume).VolumeSource
 		storage = storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
-		if of := s.Volumes[name]; folder.Claim != "" && of.Claim == folder.Claim {
-			return storedFolder{storage: of.Storage, folder: path.Join(of.Folder, folder.Below)}
+	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
+		if of := s.volumes[name]; folder.Claim != "" && of.claim == folder.Claim {
+			return storedFolder{storage: of.storage, folder: path.Join(of.folder, folder.Below)}
 		}
 	}
 	if storage == "" {

@@ -27,10 +27,10 @@ func Text(effects []string) string {
 }
 
 // Of returns what an update does to a stack. Paths are the paths of jobs in the stack file, by name.
-func Of(before, after Stack, paths map[string]string) []string {
+func Of(before, after State, paths map[string]string) []string {
 	u := &update{before: before, after: after}
 	u.cluster()
-	for _, name := range slices.Sorted(maps.Keys(before.Jobs)) {
+	for _, name := range slices.Sorted(maps.Keys(before.Trainings)) {
 		u.job(paths[name], name)
 	}
 	if after.Replaced == nil { // all of them go
@@ -44,7 +44,7 @@ func Of(before, after Stack, paths map[string]string) []string {
 
 // update is an update of a stack.
 type update struct {
-	before, after Stack
+	before, after State
 	// said are the effects, one or more sentences each.
 	said []string
 }
@@ -67,8 +67,8 @@ func (u *update) cluster() {
 
 // job says what becomes of the training of a job, and of its checkpoints.
 func (u *update) job(path, name string) {
-	was := u.before.Jobs[name]
-	is, stays := u.after.Jobs[name]
+	was := u.before.Trainings[name]
+	is, stays := u.after.Trainings[name]
 	had, has, start := u.before.checkpoints(was), u.after.checkpoints(is), u.start(is)
 	if !stays {
 		u.say("persia:jobs", "the job %s is no longer in the stack file: this deletes its %d replicas%s", name, was.Replicas(),
@@ -113,7 +113,7 @@ func (u *update) job(path, name string) {
 }
 
 // restarted returns the roles of a job whose pods an update replaces.
-func restarted(was, is Job) []string {
+func restarted(was, is Training) []string {
 	var roles []string
 	for _, kind := range config.Kinds() {
 		old, had := was.Roles[kind.Name]
@@ -127,8 +127,8 @@ func restarted(was, is Job) []string {
 }
 
 // start says from where the next attempt of a job trains.
-func (u *update) start(job Job) string {
-	own, at := job.contract().Own.Path, u.after.saved(job)
+func (u *update) start(training Training) string {
+	own, at := training.contract().Own.Path, u.after.saved(training)
 	switch why := u.lost(at); {
 	case why != "":
 		return fmt.Sprintf("from the beginning, because its checkpoints in %s %s", at, why)
@@ -136,7 +136,7 @@ func (u *update) start(job Job) string {
 		return "from what its script loads from " + own
 	case at != (storedFolder{}):
 		return fmt.Sprintf("from the newest complete checkpoint in %s, or from the beginning if there is none", at)
-	case job.byOperator():
+	case training.byOperator():
 		return "from what its script loads"
 	default:
 		return "from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path"
@@ -145,7 +145,7 @@ func (u *update) start(job Job) string {
 
 // ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not tell that the
 // job is complete.
-func (u *update) ifComplete(was, is Job) string {
+func (u *update) ifComplete(was, is Training) string {
 	if was.Engine != config.EngineJobSet {
 		return ""
 	}
@@ -159,10 +159,10 @@ func (u *update) ifComplete(was, is Job) string {
 // brokers says which jobs lose all of their NATS servers.
 func (u *update) brokers() {
 	for _, job := range u.before.Running() {
-		name := u.before.Jobs[job].contract().NATS
-		was, had := u.before.NATS[name]
-		is, stays := u.after.NATS[name]
-		if !had || !stays || u.after.Jobs[job].Replicas() == 0 {
+		name := u.before.Trainings[job].contract().NATS
+		was, had := u.before.Brokers[name]
+		is, stays := u.after.Brokers[name]
+		if !had || !stays || u.after.Trainings[job].Replicas() == 0 {
 			continue // which the effects of the job say
 		}
 		paths := nats.ReplacedBy
@@ -180,11 +180,11 @@ func (u *update) brokers() {
 
 // withoutNATS describes a job while no server of its NATS answers.
 func (u *update) withoutNATS(name string) string {
-	job := u.after.Jobs[name]
-	if job.byOperator() {
+	training := u.after.Trainings[name]
+	if training.byOperator() {
 		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
 	}
-	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.start(job))
+	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.start(training))
 }
 
 // count returns a number and the noun that it counts.

@@ -18,7 +18,7 @@ import (
 )
 
 // stateOf returns objects as the state of a stack has them. Each names its kind in Pulumi.
-func stateOf(t *testing.T, objects string) Stack {
+func stateOf(t *testing.T, objects string) State {
 	t.Helper()
 	var all []map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(objects), &all))
@@ -31,7 +31,7 @@ func stateOf(t *testing.T, objects string) Stack {
 }
 
 // assertEffects checks that there is one effect for each part, in their order.
-func assertEffects(t *testing.T, before, after Stack, parts ...string) {
+func assertEffects(t *testing.T, before, after State, parts ...string) {
 	t.Helper()
 	effects := Of(before, after, map[string]string{"criteo": "persia:jobs[0]"})
 	if assert.Len(t, effects, len(parts), "%q", effects) {
@@ -139,10 +139,10 @@ func TestPodsWithoutAPool(t *testing.T) {
 	} {
 		t.Run(pool, func(t *testing.T) {
 			after := New()
-			after.Jobs, after.PEDL = before.Jobs, before.PEDL
-			for name := range before.Pools {
+			after.Trainings, after.pedl = before.Trainings, before.pedl
+			for name := range before.pools {
 				if name != pool {
-					after.Pools[name] = before.Pools[name]
+					after.pools[name] = before.pools[name]
 				}
 			}
 			effects := Of(before, after, nil)
@@ -184,7 +184,7 @@ func TestPoolChanges(t *testing.T) {
 			pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
 			c.edit(&pool)
 			after := New()
-			after.AddPool(field.NewPath("persia:nodePools").Index(0), NodePool{Pool: pool})
+			after.AddPool(field.NewPath("persia:nodePools").Index(0), WantedPool{Pool: pool})
 			assertEffects(t, stateOf(t, state), after, c.says)
 		})
 	}
@@ -320,7 +320,7 @@ func TestOldState(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
 		planned[resource.URN("urn:pulumi:prod::persia::"+object.URN)] = object.Inputs
 	}
-	old, now := stateOf(t, string(recorded)).Jobs["criteo"].contract(), Read(planned).Jobs["criteo"].contract()
+	old, now := stateOf(t, string(recorded)).Trainings["criteo"].contract(), Read(planned).Trainings["criteo"].contract()
 	require.Equal(t, 1, now.Version)
 	now.Version, now.Replicas = 0, nil
 	assert.Equal(t, now, old)

@@ -12,7 +12,7 @@ import (
 
 // oldContract returns what the pods of nn-workers tell of the contract of their job, in a state that a release
 // without contracts has written.
-func oldContract(nnWorkers Role) config.Contract {
+func oldContract(nnWorkers Workload) config.Contract {
 	folder := func(variable string) config.Folder { return folderAt(nnWorkers, nnWorkers.variable(variable).Value) }
 	url := nnWorkers.variable(config.EnvNATS)
 	_, host, _ := strings.Cut(url.Value, "://")
@@ -25,22 +25,22 @@ func oldContract(nnWorkers Role) config.Contract {
 	}
 }
 
-// folderAt returns the folder that a role has at a path, which may be "".
-func folderAt(role Role, file string) config.Folder {
+// folderAt returns the folder that a workload has at a path, which may be "".
+func folderAt(workload Workload, file string) config.Folder {
 	at, longest := config.Folder{}, ""
-	for _, mount := range role.container().VolumeMounts {
+	for _, mount := range workload.container().VolumeMounts {
 		if below, is := strings.CutPrefix(file+"/", path.Clean(mount.MountPath)+"/"); is && len(mount.MountPath) > len(longest) {
-			at, longest = shown(role, mount, below), mount.MountPath
+			at, longest = shown(workload, mount, below), mount.MountPath
 		}
 	}
 	at.Path = file
 	return at
 }
 
-// shown returns what a mount of a role shows at a path below it.
-func shown(role Role, mount corev1.VolumeMount, below string) config.Folder {
+// shown returns what a mount of a workload shows at a path below it.
+func shown(workload Workload, mount corev1.VolumeMount, below string) config.Folder {
 	at := config.Folder{Volume: mount.Name, Below: path.Join(cmp.Or(mount.SubPathExpr, mount.SubPath), below)}
-	if claim := role.volume(mount.Name).PersistentVolumeClaim; claim != nil {
+	if claim := workload.volume(mount.Name).PersistentVolumeClaim; claim != nil {
 		at.Claim, at.Volume = claim.ClaimName, ""
 	}
 	return at

@@ -23,32 +23,32 @@ import (
 	"persia/workload/queue"
 )
 
-// Stack has the jobs, volumes and node pools of a stack, before or after an update.
-type Stack struct {
-	// Jobs, Volumes, Pools, NATS clusters, and PEDL's workloads are by name.
-	Jobs    map[string]Job
-	Volumes map[string]Volume
-	Pools   map[string]Pool
-	NATS    map[string]NATS
-	PEDL    map[string]Role
+// State is what a stack runs, before or after an update.
+type State struct {
+	// Trainings, Brokers, volumes, pools, and PEDL's workloads are by name.
+	Trainings map[string]Training
+	Brokers   map[string]Broker
+	volumes   map[string]volume
+	pools     map[string]pool
+	pedl      map[string]Workload
 	// files are the files of PEDL's ConfigMaps and Secrets as one text, by kind and name, as far as they are known.
 	files map[string]string
 	// Replaced is the cluster that gives way to the one of this stack, or nil.
 	Replaced *gke.Replacement
 }
 
-// Job is a training job.
-type Job struct {
+// Training is a training job with its pods.
+type Training struct {
 	// Engine is what creates the pods.
 	Engine config.Engine
 	// Queue is the queue in which the job waits until there is room for it, or "".
 	Queue string
-	// Roles are the roles by the suffix of their pods, like nn-worker.
-	Roles map[string]Role
+	// Roles are the workloads by the suffix of their pods, like nn-worker.
+	Roles map[string]Workload
 }
 
-// Role is a role of a job, or a workload of PEDL.
-type Role struct {
+// Workload is the pods of a role, or of a part of PEDL.
+type Workload struct {
 	Replicas int
 	Pod      corev1.PodSpec
 	// Digest changes with the pods.
@@ -57,30 +57,30 @@ type Role struct {
 	contract config.Contract
 }
 
-// newRole returns a role of a job whose workload has some annotations.
-func newRole(replicas int, pod corev1.PodSpec, annotations map[string]string) Role {
-	role := Role{Replicas: replicas, Pod: pod, Digest: annotations[kube.PodsAnnotation]}
+// newWorkload returns the pods of a role whose object has some annotations.
+func newWorkload(replicas int, pod corev1.PodSpec, annotations map[string]string) Workload {
+	workload := Workload{Replicas: replicas, Pod: pod, Digest: annotations[kube.PodsAnnotation]}
 	var has bool
-	if role.contract, has = config.ContractOf(annotations); !has {
-		role.contract = oldContract(role)
+	if workload.contract, has = config.ContractOf(annotations); !has {
+		workload.contract = oldContract(workload)
 	}
-	return role
+	return workload
 }
 
-// Volume is a PersistentVolume.
-type Volume struct {
-	// Claim is the name of its claim.
-	Claim string
-	// Storage names the storage for people, and Folder the directory of it that pods see, or "".
-	Storage, Folder string
-	// DeletesData is true if the driver deletes the storage together with the claim.
-	DeletesData bool
-	// Options are the mount options.
-	Options []string
+// volume is a PersistentVolume.
+type volume struct {
+	// claim is the name of its claim.
+	claim string
+	// storage names the storage for people, and folder the directory of it that pods see, or "".
+	storage, folder string
+	// deletesData is true if the driver deletes the storage together with the claim.
+	deletesData bool
+	// options are the mount options.
+	options []string
 }
 
-// NATS is a NATS cluster.
-type NATS struct {
+// Broker is a NATS cluster.
+type Broker struct {
 	// Size is the number of servers, and Pool the node pool that they run on.
 	Size int
 	Pool string
@@ -88,12 +88,15 @@ type NATS struct {
 	object any
 }
 
-// New returns an empty stack.
-func New() Stack {
-	return Stack{Jobs: map[string]Job{}, Volumes: map[string]Volume{}, Pools: map[string]Pool{}, NATS: map[string]NATS{}, PEDL: map[string]Role{}, files: map[string]string{}}
+// New returns an empty state.
+func New() State {
+	return State{
+		Trainings: map[string]Training{}, Brokers: map[string]Broker{}, volumes: map[string]volume{}, pools: map[string]pool{},
+		pedl: map[string]Workload{}, files: map[string]string{},
+	}
 }
 
-// types are the types of the objects that [Stack.Add] takes, by their types in Pulumi.
+// types are the types of the objects that [State.Add] takes, by their types in Pulumi.
 var types = map[tokens.Type]func() any{
 	"kubernetes:apps/v1:StatefulSet":      func() any { return &appsv1.StatefulSet{} },
 	"kubernetes:apps/v1:Deployment":       func() any { return &appsv1.Deployment{} },
@@ -109,26 +112,26 @@ var types = map[tokens.Type]func() any{
 const nodePoolType = "gcp:container/nodePool:NodePool"
 
 // Read reads the objects and node pools in the state of a stack. It omits those that it cannot read.
-func Read(resources map[resource.URN]map[string]any) Stack {
-	stack := New()
+func Read(resources map[resource.URN]map[string]any) State {
+	state := New()
 	for _, urn := range slices.Sorted(maps.Keys(resources)) {
 		outputs := resources[urn]
 		if urn.Type() == nodePoolType {
-			stack.addPool(outputs)
+			state.addPool(outputs)
 		} else if empty, ok := types[urn.Type()]; ok {
 			object := empty()
 			text, err := json.Marshal(outputs)
 			if err == nil && json.Unmarshal(text, object) == nil {
-				stack.Add(object)
+				state.Add(object)
 			}
 		}
 	}
-	return stack
+	return state
 }
 
 // Add adds a StatefulSet of a role, a JobSet, a PersiaJob, a NatsCluster, a PersistentVolume, a workload of PEDL, a
 // ConfigMap, or a Secret. It ignores other objects.
-func (s Stack) Add(object any) {
+func (s State) Add(object any) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:
 		s.addPEDL(object.ObjectMeta, object.Spec.Template)
@@ -142,23 +145,24 @@ func (s Stack) Add(object any) {
 		s.addPEDL(object.ObjectMeta, object.Spec.Template)
 		s.addRole(object)
 	case *queue.JobSet:
-		s.Jobs[object.Name] = Job{Engine: config.EngineJobSet, Queue: object.Labels[queue.QueueLabel], Roles: rolesOfSet(object.Spec, object.Annotations)}
+		roles := rolesOfSet(object.Spec, object.Annotations)
+		s.Trainings[object.Name] = Training{Engine: config.EngineJobSet, Queue: object.Labels[queue.QueueLabel], Roles: roles}
 	case *persiav1.PersiaJob:
-		s.Jobs[object.Name] = Job{Engine: config.EngineOperator, Roles: rolesOf(object.Spec, object.Annotations)}
+		s.Trainings[object.Name] = Training{Engine: config.EngineOperator, Roles: rolesOf(object.Spec, object.Annotations)}
 	case *kube.Custom[map[string]any]:
 		if object.Kind == nats.Kind {
 			s.addNATS(object)
 		}
 	case *corev1.PersistentVolume:
-		s.Volumes[object.Name] = volumeOf(object.Spec)
+		s.volumes[object.Name] = volumeOf(object.Spec)
 	}
 }
 
 // addNATS adds a NatsCluster.
-func (s Stack) addNATS(cluster *kube.Custom[map[string]any]) {
+func (s State) addNATS(cluster *kube.Custom[map[string]any]) {
 	object := plain(cluster)
 	size, _ := output(object, "spec.size").(float64)
-	s.NATS[cluster.Name] = NATS{
+	s.Brokers[cluster.Name] = Broker{
 		Size:   int(size),
 		Pool:   text(output(object, "spec.pod.nodeSelector", gcp.LabelNodePool)),
 		object: object,
@@ -166,14 +170,14 @@ func (s Stack) addNATS(cluster *kube.Custom[map[string]any]) {
 }
 
 // addPEDL adds a workload that is in a namespace of PEDL.
-func (s Stack) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
+func (s State) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
 	if meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName {
-		s.PEDL[meta.Name] = Role{Pod: pod.Spec, Digest: meta.Annotations[kube.PodsAnnotation]}
+		s.pedl[meta.Name] = Workload{Pod: pod.Spec, Digest: meta.Annotations[kube.PodsAnnotation]}
 	}
 }
 
 // addRole adds a StatefulSet to its job.
-func (s Stack) addRole(set *appsv1.StatefulSet) {
+func (s State) addRole(set *appsv1.StatefulSet) {
 	pod := set.Spec.Template
 	name, role := pod.Labels[config.JobLabel], pod.Labels["app.kubernetes.io/name"]
 	if name == "" || len(pod.Spec.Containers) == 0 {
@@ -183,27 +187,27 @@ func (s Stack) addRole(set *appsv1.StatefulSet) {
 	if set.Spec.Replicas != nil {
 		replicas = int(*set.Spec.Replicas)
 	}
-	if s.Jobs[name].Roles == nil {
-		s.Jobs[name] = Job{Engine: config.EngineStatefulSet, Roles: map[string]Role{}}
+	if s.Trainings[name].Roles == nil {
+		s.Trainings[name] = Training{Engine: config.EngineStatefulSet, Roles: map[string]Workload{}}
 	}
-	s.Jobs[name].Roles[role] = newRole(replicas, pod.Spec, set.Annotations)
+	s.Trainings[name].Roles[role] = newWorkload(replicas, pod.Spec, set.Annotations)
 }
 
 // rolesOfSet returns the roles of a JobSet.
-func rolesOfSet(spec queue.JobSetSpec, annotations map[string]string) map[string]Role {
-	roles := map[string]Role{}
+func rolesOfSet(spec queue.JobSetSpec, annotations map[string]string) map[string]Workload {
+	roles := map[string]Workload{}
 	for _, job := range spec.ReplicatedJobs {
 		replicas := 0
 		if job.Template.Spec.Completions != nil && (spec.Suspend == nil || !*spec.Suspend) {
 			replicas = int(*job.Template.Spec.Completions)
 		}
-		roles[job.Name] = newRole(replicas, job.Template.Spec.Template.Spec, annotations)
+		roles[job.Name] = newWorkload(replicas, job.Template.Spec.Template.Spec, annotations)
 	}
 	return roles
 }
 
 // rolesOf returns the roles of a PersiaJob, with one container each.
-func rolesOf(spec persiav1.PersiaJobSpec, annotations map[string]string) map[string]Role {
+func rolesOf(spec persiav1.PersiaJobSpec, annotations map[string]string) map[string]Workload {
 	all := map[string]*persiav1.Role{
 		config.KindEmbeddingParameterServer.Name: spec.EmbeddingParameterServer,
 		config.KindEmbeddingWorker.Name:          spec.EmbeddingWorker,
@@ -212,7 +216,7 @@ func rolesOf(spec persiav1.PersiaJobSpec, annotations map[string]string) map[str
 	if spec.NNWorker != nil {
 		all[config.KindNNWorker.Name] = &spec.NNWorker.Role
 	}
-	roles := map[string]Role{}
+	roles := map[string]Workload{}
 	for name, role := range all {
 		if role == nil {
 			continue
@@ -221,73 +225,73 @@ func rolesOf(spec persiav1.PersiaJobSpec, annotations map[string]string) map[str
 		if role.Resources != nil {
 			container.Resources = *role.Resources
 		}
-		roles[name] = newRole(int(role.Replicas), corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}, annotations)
+		roles[name] = newWorkload(int(role.Replicas), corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}, annotations)
 	}
 	return roles
 }
 
 // volumeOf returns a PersistentVolume.
-func volumeOf(spec corev1.PersistentVolumeSpec) Volume {
-	volume := Volume{
-		Storage:     storageOf(spec.PersistentVolumeSource),
-		DeletesData: spec.CSI != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
-		Options:     spec.MountOptions,
+func volumeOf(spec corev1.PersistentVolumeSpec) volume {
+	volume := volume{
+		storage:     storageOf(spec.PersistentVolumeSource),
+		deletesData: spec.CSI != nil && spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete,
+		options:     spec.MountOptions,
 	}
 	if spec.ClaimRef != nil {
-		volume.Claim = spec.ClaimRef.Name
+		volume.claim = spec.ClaimRef.Name
 	}
 	for _, option := range spec.MountOptions {
 		if folder, ok := strings.CutPrefix(strings.Replace(option, ":", "=", 1), "only-dir="); ok {
-			volume.Folder = strings.Trim(folder, "/")
+			volume.folder = strings.Trim(folder, "/")
 		}
 	}
 	return volume
 }
 
 // together reports whether any change of a job replaces all pods at once.
-func (j Job) together() bool {
-	return j.Engine == config.EngineJobSet || j.Engine == config.EngineOperator
+func (t Training) together() bool {
+	return t.Engine == config.EngineJobSet || t.Engine == config.EngineOperator
 }
 
 // byOperator reports whether PERSIA's operator creates the pods.
-func (j Job) byOperator() bool { return j.Engine == config.EngineOperator }
+func (t Training) byOperator() bool { return t.Engine == config.EngineOperator }
 
 // Replicas returns how many replicas a job has.
-func (j Job) Replicas() int {
+func (t Training) Replicas() int {
 	replicas := 0
-	for _, role := range j.Roles {
+	for _, role := range t.Roles {
 		replicas += role.Replicas
 	}
 	return replicas
 }
 
 // Running returns the names of the jobs that have replicas.
-func (s Stack) Running() []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Jobs)), func(name string) bool { return s.Jobs[name].Replicas() == 0 })
+func (s State) Running() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Trainings)), func(name string) bool { return s.Trainings[name].Replicas() == 0 })
 }
 
 // nnWorkers returns the nn-workers of a job.
-func (j Job) nnWorkers() Role { return j.Roles[config.KindNNWorker.Name] }
+func (t Training) nnWorkers() Workload { return t.Roles[config.KindNNWorker.Name] }
 
 // contract returns the contract of a job.
-func (j Job) contract() config.Contract { return j.nnWorkers().contract }
+func (t Training) contract() config.Contract { return t.nnWorkers().contract }
 
-// container returns the container of a role.
-func (r Role) container() corev1.Container {
-	if len(r.Pod.Containers) == 0 {
+// container returns the container of a workload.
+func (w Workload) container() corev1.Container {
+	if len(w.Pod.Containers) == 0 {
 		return corev1.Container{}
 	}
-	return r.Pod.Containers[0]
+	return w.Pod.Containers[0]
 }
 
 // variable returns an environment variable, which is empty if there is none.
-func (r Role) variable(name string) corev1.EnvVar {
-	return first(r.container().Env, func(v corev1.EnvVar) bool { return v.Name == name })
+func (w Workload) variable(name string) corev1.EnvVar {
+	return first(w.container().Env, func(v corev1.EnvVar) bool { return v.Name == name })
 }
 
-// volume returns a volume of a role's pods, which is empty if there is none.
-func (r Role) volume(name string) corev1.Volume {
-	return first(r.Pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+// volume returns a volume of the pods, which is empty if there is none.
+func (w Workload) volume(name string) corev1.Volume {
+	return first(w.Pod.Volumes, func(v corev1.Volume) bool { return v.Name == name })
 }
 
 // first returns the first of some values that is wanted, or the zero value.
