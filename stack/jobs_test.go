@@ -50,12 +50,12 @@ func TestMeasureGivesUp(t *testing.T) {
 			google, err := newGoogle(ctx, "my-project")
 			require.NoError(t, err)
 			d := &deployment{ctx: ctx, google: google, ran: effects.New()}
-			d.ran.Add(bucketAt("c"))
+			d.ran.Add(bucket)
 			for _, name := range []string{"first", "second"} {
 				d.plan.Trainings = append(d.plan.Trainings, capacity.Training{Job: name})
 				contract := config.Contract{Version: 1, Record: config.Folder{Claim: "c", Below: ".persia"}}
-				pods := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{config.JobLabel: name, "app.kubernetes.io/name": config.KindNNWorker.Name}}}
-				pods.Spec.Containers = []corev1.Container{{}}
+				pods := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{config.JobLabel: name, "app.kubernetes.io/name": config.KindNNWorker.Name}},
+					Spec: corev1.PodSpec{Containers: []corev1.Container{{}}}}
 				d.ran.Add(&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: contract.Annotation()}, Spec: appsv1.StatefulSetSpec{Template: pods}})
 			}
 			begin := time.Now()

@@ -14,17 +14,14 @@ import (
 	"persia/stack/effects"
 )
 
-// bucketAt returns the volume of a bucket with a claim.
-func bucketAt(claim string) *corev1.PersistentVolume {
-	csi := &corev1.CSIPersistentVolumeSource{Driver: gcp.DriverGCSFuse, VolumeHandle: "persia-checkpoints"}
-	return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{
-		ClaimRef: &corev1.ObjectReference{Name: claim}, PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: csi}}}
-}
+// bucket is the volume of a bucket with the claim c.
+var bucket = &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{ClaimRef: &corev1.ObjectReference{Name: "c"}, PersistentVolumeSource: corev1.PersistentVolumeSource{
+	CSI: &corev1.CSIPersistentVolumeSource{Driver: gcp.DriverGCSFuse, VolumeHandle: "persia-checkpoints"}}}}
 
 // ran returns the jobs and the NATS clusters of a stack file as the state has them after an update.
 func ran(cfg *config.Stack) effects.State {
 	before := effects.New()
-	before.Add(bucketAt("c"))
+	before.Add(bucket)
 	mounted := []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
 	for _, job := range cfg.Jobs {
 		roles := map[string]effects.Workload{}

@@ -34,10 +34,9 @@ func stateOf(t *testing.T, objects string) State {
 func assertEffects(t *testing.T, before, after State, parts ...string) {
 	t.Helper()
 	effects := Of(before, after, map[string]string{"criteo": "persia:jobs[0]"})
-	if assert.Len(t, effects, len(parts), "%q", effects) {
-		for i, part := range parts {
-			assert.Contains(t, effects[i], part)
-		}
+	require.Len(t, effects, len(parts), "%q", effects)
+	for i, part := range parts {
+		assert.Contains(t, effects[i], part)
 	}
 }
 

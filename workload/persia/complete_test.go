@@ -14,16 +14,13 @@ import (
 // TestCompletionSpec checks which changes replace the Job of a completion.
 func TestCompletionSpec(t *testing.T) {
 	changed := func(change func(*JobArgs)) *batchv1.Job {
-		args := JobArgs{
-			Job:             config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}},
-			SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}},
-		}
+		job := config.Job{Name: "criteo", RunID: "1", NNWorker: config.NNWorker{Role: config.Role{Replicas: 8}}}
+		args := JobArgs{Job: job, SystemPlacement: kube.Placement{NodeSelector: map[string]string{"pool": "system"}}}
 		change(&args)
 		names := namesOf(args.Job)
 		return completion(args, names, rolesOf(args, names), "")
 	}
-	spec := func(change func(*JobArgs)) string { return text(changed(change).Spec) }
-	same := spec(func(*JobArgs) {})
+	same := text(changed(func(*JobArgs) {}).Spec)
 	for what, test := range map[string]struct {
 		change  func(*JobArgs)
 		another bool
@@ -35,7 +32,7 @@ func TestCompletionSpec(t *testing.T) {
 		"another run":                  {func(a *JobArgs) { a.Job.RunID = "2" }, true},
 		"another place":                {func(a *JobArgs) { a.SystemPlacement.NodeSelector = nil }, true},
 	} {
-		t.Run(what, func(t *testing.T) { assert.Equal(t, test.another, spec(test.change) != same) })
+		t.Run(what, func(t *testing.T) { assert.Equal(t, test.another, text(changed(test.change).Spec) != same) })
 	}
 	assert.Len(t, changed(func(a *JobArgs) { a.Job.Name = strings.Repeat("j", 63) }).Name, 63)
 }
