@@ -166,19 +166,6 @@ func TestPlanOfUpgrades(t *testing.T) {
 	}
 }
 
-// TestPlanSaysWhatUpgradesDo checks the table of upgrades that a preview shows.
-func TestPlanSaysWhatUpgradesDo(t *testing.T) {
-	stack, err := testkit.Load(t, nil)
-	require.NoError(t, err)
-	assert.Contains(t, stack.Plan().String(), `
-UPGRADE OF  ADDITIONAL NODES  UNAVAILABLE NODES  ROUNDS  ENDED ATTEMPTS
-system      1                 0                  2       none
-training    0                 1                  2       2 of train
-loaders     0                 1                  4       4 of train
-ps          0                 1                  1       1 of train
-`)
-}
-
 // TestPlanWithoutAPrice: M1 machines have no list price.
 func TestPlanWithoutAPrice(t *testing.T) {
 	stack, err := testkit.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}})

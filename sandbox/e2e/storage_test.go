@@ -86,7 +86,6 @@ func TestStorage(t *testing.T) {
 	again("2Ti")
 	s.assertUnchanged()
 	s.subtest(t, "resources of the default provider of Google Cloud", s.takeProvider)
-	s.subtest(t, "a failed update marks a bucket for deletion", s.failToMark)
 	s.down("storage")
 	// What is taken over may change at once.
 	s.edit(`
@@ -250,26 +249,5 @@ func (s *stack) takeProvider() {
 	text = bytes.ReplaceAll(text, []byte(provider+"google"), []byte(provider+"default_7_38_0"))
 	require.NoError(s.t, os.WriteFile(file, text, 0o600))
 	assert.Equal(s.t, map[string]int{"create": 1}, s.up(), "the provider")
-	assert.Empty(s.t, s.up())
-}
-
-// failToMark has an update mark the bucket for deletion and then fail, and checks that the next one,
-// whose stack file has no bucket, does not delete it.
-func (s *stack) failToMark() {
-	const without = `
-storage: [{name: bucket, remove: true}]
-jobs: [{name: one, mounts: [{volume: share, mountPath: /share}]}]`
-	before := s.values
-	_, err := s.CoreV1().PersistentVolumes().Create(s.t.Context(), volumeOf("taken"), metav1.CreateOptions{})
-	require.NoError(s.t, err)
-	s.edit(without, `storage: [{name: taken, size: 2Ti, gcsFuse: {bucket: madeup-checkpoints, create: {deleteWithStack: madeup-checkpoints}}}]`)
-	_, err = s.s.Up(s.t.Context())
-	require.Error(s.t, err)
-	s.edit(`storage: [{name: taken, remove: true}]`)
-	said := s.assertRefused("gs://madeup-checkpoints in the project my-project for deletion (deleteWithStack), and no volume creates it any more")
-	assert.NotContains(s.t, said, "stays in gs://madeup-checkpoints")
-	require.NoError(s.t, s.CoreV1().PersistentVolumes().Delete(s.t.Context(), "taken", metav1.DeleteOptions{}))
-	s.values = before
-	s.up()
 	assert.Empty(s.t, s.up())
 }
