@@ -152,16 +152,3 @@ func TestOneCompletion(t *testing.T) {
 		})
 	}
 }
-
-// TestJobOfOperatorIsMadeAgain: PERSIA's operator looks at no change of a job, and needs the names of its pods
-// free. The golden plan shows the rest.
-func TestJobOfOperatorIsMadeAgain(t *testing.T) {
-	first := deploy(t, "operator", nil)
-	same, other := deploy(t, "operator", nil), deploy(t, "operator", testkit.Edits{"persia:jobs[0].logLevel": "debug"})
-	trigger := func(r *testkit.Recorder) any {
-		return r.One(t, testkit.DisruptionBudget, "criteo").RegisterRPC.ReplacementTrigger
-	}
-	assert.Equal(t, trigger(first), trigger(same))
-	assert.NotEqual(t, trigger(first), trigger(other))
-	assert.Contains(t, first.One(t, "kubernetes:persia.com/v1:PersiaJob", "criteo").RegisterRPC.ReplaceWith, first.One(t, testkit.DisruptionBudget, "criteo").URN)
-}
