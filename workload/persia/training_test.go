@@ -30,8 +30,6 @@ const (
 	note = `echo "$PERSIA_ATTEMPT" >>$PERSIA_ROLE-$REPLICA_INDEX.attempts; `
 	// serve makes a stand-in run forever, like a server.
 	serve = note + `exec sleep 600`
-	// untilGo is a command that runs until a file exists.
-	untilGo = note + `until [[ -e go ]]; do sleep 0.05; done`
 	// saves is a command that writes a file when it is told to end.
 	saves = `trap 'sleep 0.5; echo saved >>saved; exit 0' TERM; touch ready; while :; do sleep 0.05; done`
 	// token is the secret that all replicas share.
@@ -331,43 +329,4 @@ func TestLaunchEnds(t *testing.T) {
 			assert.NoError(t, server.process.Process.Signal(syscall.Signal(0)), "JobSet ends the servers")
 		})
 	}
-}
-
-// twoAddresses makes Python look up names in the file addresses, and each process listen at its own address.
-const twoAddresses = `
-import os, socket
-
-own = os.environ["POD_IP"]
-
-def look_up(host, *arguments, **named):
-    if host == "clicks-nn-worker-0.clicks-nn-worker.persia.svc":
-        with open("addresses") as file:
-            return [found for address in file.read().split() for found in getaddrinfo(address, *arguments, **named)]
-    return getaddrinfo(own if host == "127.0.0.1" else host, *arguments, **named)
-
-getaddrinfo, bind = socket.getaddrinfo, socket.socket.bind
-socket.getaddrinfo = look_up
-socket.socket.bind = lambda server, address: bind(server, (address[0] or own, address[1]))
-`
-
-// TestLaunchTwoCoordinators: the name of nn-worker 0 has two addresses while its lost node is
-// listed. The replicas follow the substitute, although the old pod still runs.
-func TestLaunchTwoCoordinators(t *testing.T) {
-	j := newTraining(t, "nn-worker=1,dataloader=1", "PERSIA_LOOK_SECONDS=0.1", "PERSIA_LOST_SECONDS=5", "PERSIA_STOP_SECONDS=0.5")
-	_, port, _ := strings.Cut(j.coordinator, ":")
-	j.write("python/sitecustomize.py", twoAddresses)
-	j.env = append(j.env, "PYTHONPATH="+filepath.Join(j.dir, "python"), "PERSIA_COORDINATOR=clicks-nn-worker-0.clicks-nn-worker.persia.svc:"+port)
-	j.write("addresses", "127.0.0.2")
-	old := j.start("nn-worker-0", serve, "POD_IP=127.0.0.2")
-	loader := j.start("dataloader-0", untilGo, "POD_IP=127.0.0.4")
-	j.coordinator = "127.0.0.2:" + port
-	j.becomes("running attempt 1")
-	j.lines("dataloader-0.attempts")
-	j.write("addresses", "127.0.0.2 127.0.0.3")
-	j.start("nn-worker-0", untilGo, "POD_IP=127.0.0.3", "PERSIA_POD_UID=another")
-	old.says("a newer coordinator has taken over: standing down")
-	j.coordinator = "127.0.0.3:" + port
-	loader.says("attempt 2: running")
-	j.write("go", "")
-	assert.Equal(t, "complete in attempt 2", j.becomes("complete"))
 }

@@ -80,6 +80,14 @@ class Links(unittest.TestCase):
         self.link.seconds = 0
         self.assertRaisesRegex(OSError, "clicks-nn-worker-0 cannot be looked up", self.link.ask, {})
 
+    def test_the_name_is_looked_up_again_and_again(self):
+        """A link keeps the addresses while DNS does not answer."""
+        seen, self.link.lost = [], mock.Mock()
+        with mock.patch.object(link.socket, "getaddrinfo", side_effect=[[(0, 0, 0, "", ("b", 8886))], OSError(), KeyboardInterrupt()]), \
+                mock.patch.object(link.time, "sleep", lambda _: seen.append(self.link.addresses)):
+            self.assertRaises(KeyboardInterrupt, self.link.look_up)
+        self.assertEqual(([["b"], ["b"]], 2), (seen, self.link.lost.wait.call_count))
+
 
 class Names(unittest.TestCase):
     def test_the_name_of_a_service_is_looked_up_in_one_step(self):

@@ -135,18 +135,6 @@ class Records(JobTest):
                 self.now += 100
                 self.start()
 
-    def test_a_coordinator_that_is_killed_while_it_writes_leaves_the_last_record(self):
-        self.start()
-
-        def killed(name, mode, text):
-            with open(name, mode) as file:
-                file.write(text[:9])
-            raise KeyboardInterrupt
-
-        with mock.patch("record.fill", killed):
-            self.assertRaises(KeyboardInterrupt, self.report, "nn-worker", 1, "failed")
-        self.assertEqual(1, self.coordinator().record.read()["attempt"])
-
     def test_the_end_cannot_be_recorded(self):
         self.start()
         with mock.patch("record.fill", side_effect=OSError(errno.EIO, "Input/output error")):
@@ -156,12 +144,6 @@ class Records(JobTest):
         self.now += 1
         self.work()
         self.assertEqual(("complete in attempt 1", True), (self.job.status(), self.coordinator().record.read()["done"]))
-
-    def test_the_size_of_the_file_stays(self):
-        self.work()
-        self.assertEqual(record.SIZE, os.path.getsize(self.job.record.file))
-        self.start()
-        self.assertEqual(record.SIZE, os.path.getsize(self.job.record.file))
 
 
 class Buckets(JobTest):

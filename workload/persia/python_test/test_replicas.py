@@ -203,12 +203,6 @@ class Attempts(ReplicasTest):
         self.assertIn("the job is complete: still running", self.said)
         self.assertIsNone(self.started["embedding-ps-0"][0].status())
 
-    def test_the_others_know_an_attempt_that_is_in_no_record(self):
-        self.begin()
-        self.settings.state_directory = self.folder()
-        self.pod("nn-worker-0", "another")
-        self.until("running attempt 2")
-
     def test_a_role_is_changed_pod_by_pod(self):
         self.begin("nn-worker-0", "dataloader-0", "embedding-ps-0", "embedding-ps-1")
         idle = os.path.join(self.volume, "embedding-ps-1.idle")
@@ -399,15 +393,6 @@ class Needs(ReplicasTest):
 
 
 class Answers(ReplicasTest):
-    def test_without_answers_the_command_ends_before_the_replica_counts_as_lost(self):
-        self.begin()
-        self.answer = mock.Mock(side_effect=OSError)
-        self.turn(7)
-        self.assertIsNone(self.started["dataloader-0"][0].status())
-        self.turn(3)
-        self.assertIn("attempt 1: failed: no answer from the coordinator for 40 s", self.said)
-        self.assertEqual(143, self.started["dataloader-0"][0].status())
-
     def test_a_replica_that_is_cut_off_ends_its_command_before_it_counts_as_lost(self):
         """With all settings that are allowed. It may wait for an answer, then for a new connection, and for the answer there."""
         clock = types.SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now, sleep=self.sleep)
