@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+
+	"persia/internal/answer"
 )
 
 // Training is a job that failures interrupt. All times are in hours.
@@ -25,23 +27,16 @@ func (t Training) Known() bool { return t.Checkpoint > 0 && t.BetweenFailures > 
 // Measure returns what the coordinator of a job has measured (workload/persia/ledger.py), from the record of
 // its run. What has not happened yet is unknown. Time without pods costs nothing, and in a queue no node fails.
 func (t Training) Measure(record, job string) (Training, error) {
-	var measured struct {
-		Job            string
-		Ledger, Causes map[string]float64
-	}
+	var measured answer.Account
 	if err := json.Unmarshal([]byte(record), &measured); err != nil {
 		return Training{}, fmt.Errorf("record of the job %s: %w", job, err)
 	}
-	ledger, failures, least := measured.Ledger, 0.0, 0.0
-	for _, count := range measured.Causes {
-		failures, least = failures+count, min(least, count)
+	useful, work, all, least := measured.Useful(), measured.Work(), measured.All(), 0.0
+	for _, numbers := range []map[string]float64{measured.Ledger, measured.Causes} {
+		for _, number := range numbers {
+			least = min(least, number)
+		}
 	}
-	for _, name := range []string{"training", "risk", "starting", "startup", "training again", "saving", "waiting", "away", "checkpoints"} {
-		least = min(least, ledger[name])
-	}
-	useful := ledger["training"] + ledger["risk"]
-	work := useful + ledger["starting"] + ledger["startup"] + ledger["training again"] + ledger["saving"]
-	all := work + ledger["waiting"] - ledger["away"]
 	if measured.Job != "" && measured.Job != job || work == 0 {
 		return Training{}, fmt.Errorf("record of the job %s: the job %q has measured %.0f s", job, measured.Job, work)
 	}
@@ -50,10 +45,10 @@ func (t Training) Measure(record, job string) (Training, error) {
 	}
 	useful /= all
 	t = Training{Job: fmt.Sprintf("%s, measured in %.1f h", t.Job, all/3600), HourlyCost: t.HourlyCost, Measured: &useful}
-	if saved := ledger["checkpoints"]; saved > 0 {
-		t.Checkpoint = ledger["saving"] / saved / 3600
+	if saved := measured.Ledger["checkpoints"]; saved > 0 {
+		t.Checkpoint = measured.Ledger["saving"] / saved / 3600
 	}
-	if failures > 0 {
+	if failures := measured.Failures(); failures > 0 {
 		t.BetweenFailures = work / failures / 3600
 	}
 	return t, nil

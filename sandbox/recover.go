@@ -10,7 +10,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"persia/cmd/persia/recovery"
+	"persia/internal/recovery"
 	"persia/sandbox/kubeprovider"
 )
 

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"persia/cmd/persia/recovery"
+	"persia/internal/recovery"
 	"persia/internal/testkit"
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/gke"

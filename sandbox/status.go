@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"persia/cmd/persia/status"
 	"persia/gcp"
+	"persia/internal/status"
 	"persia/sandbox/process"
 )
 

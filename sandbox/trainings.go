@@ -4,14 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"regexp"
+	"slices"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"persia/cmd/persia/status"
+	"persia/config"
+	"persia/internal/status"
 )
 
 // AwaitTrainings waits until all training jobs of the stack are complete. It shows how they go on and
@@ -53,25 +56,46 @@ func awaitTrainings(ctx context.Context, client kubernetes.Interface, out io.Wri
 	})
 }
 
-// reportLine matches what a script logs about its model.
-var reportLine = regexp.MustCompile(`step \d+ of \d+, loss [-+.\deE]+|(?m:^RESULT \{.*\}$)`)
-
 // reported returns the last report in the log of a training's nn-worker 0, or "". The training does not
 // need its log to be readable. A kubelet may hang.
 func reported(ctx context.Context, client kubernetes.Interface, training status.Training) string {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	pod, err := status.Coordinator(ctx, client, training.Namespace, training.Job)
-	if err != nil || pod == "" {
+	pod := first(training)
+	if pod == "" {
 		return ""
 	}
 	log, _ := client.CoreV1().Pods(training.Namespace).GetLogs(pod, &corev1.PodLogOptions{TailLines: new(int64(100))}).DoRaw(ctx)
-	return lastReport(log)
-}
-
-func lastReport(log []byte) string {
-	if lines := reportLine.FindAll(log, -1); len(lines) > 0 {
-		return string(lines[len(lines)-1])
+	for _, line := range slices.Backward(strings.Split(string(log), "\n")) {
+		if at := strings.Index(line, "step "); at >= 0 && strings.Contains(line, ", loss ") {
+			return line[at:]
+		}
+		if strings.HasPrefix(line, "RESULT {") {
+			return line
+		}
 	}
 	return ""
+}
+
+// first returns the name of the pod of nn-worker 0 of a job, or "" if the job has none. A substitute comes before
+// the pod of a lost node, which stays until its node is gone.
+func first(training status.Training) string {
+	var newest corev1.Pod
+	for _, pod := range training.Pods {
+		goes, newestGoes := pod.DeletionTimestamp != nil, newest.DeletionTimestamp != nil
+		newer := newest.Name == "" || newestGoes && !goes || newestGoes == goes && pod.CreationTimestamp.After(newest.CreationTimestamp.Time)
+		if newer && isFirst(training.Job, pod) {
+			newest = pod
+		}
+	}
+	return newest.Name
+}
+
+// isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet. PERSIA's operator gives a
+// pod no label but the job's.
+func isFirst(job string, pod corev1.Pod) bool {
+	if pod.Labels["app.kubernetes.io/name"] == config.KindNNWorker.Name {
+		return pod.Labels[appsv1.PodIndexLabel] == "0" || pod.Labels[batchv1.JobCompletionIndexAnnotation] == "0"
+	}
+	return pod.Name == job+"-"+config.KindNNWorker.Name+"-0"
 }

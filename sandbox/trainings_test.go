@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"persia/cmd/persia/status"
+	"persia/internal/status"
 )
 
 // TestAwaitBearsFailures checks that awaitTrainings continues after a request fails.
@@ -73,14 +73,50 @@ func TestAwaitIsInterrupted(t *testing.T) {
 	assert.ErrorIs(t, awaitTrainings(ctx, client, io.Discard), interrupted)
 }
 
-func TestLastReport(t *testing.T) {
-	const steps = "launch.py: attempt 1: running\n2026-11-23 10:00:01 nn_worker INFO step 50 of 300, loss 0.6931\nstep 100 of 300, loss 0.41, 20 rows per second\n"
-	for log, want := range map[string]string{
-		"launch.py: attempt 1: running\n":              "",
-		steps + "RESULT not JSON\n":                    "step 100 of 300, loss 0.41",
-		steps + "RESULT {\"auc\": 0.865}\nbye\n":       `RESULT {"auc": 0.865}`,
-		"RESULT {\"auc\": 0.865}\n" + steps + "what\n": "step 100 of 300, loss 0.41",
+// TestFirst: nn-worker 0 has another name with each engine.
+func TestFirst(t *testing.T) {
+	pod := func(name, role, index string, labels ...string) corev1.Pod {
+		all := map[string]string{"persia_job": "clicks"}
+		if role != "" {
+			all["app.kubernetes.io/name"] = role
+		}
+		for _, label := range labels {
+			all[label] = index
+		}
+		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}
+	}
+	const ofSet, ofJob = "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"
+	created := func(pod corev1.Pod, minute int, goes bool) corev1.Pod {
+		pod.CreationTimestamp = metav1.NewTime(time.Unix(int64(minute), 0))
+		if goes {
+			pod.DeletionTimestamp = &metav1.Time{}
+		}
+		return pod
+	}
+	for name, c := range map[string]struct {
+		pods []corev1.Pod
+		want string
+	}{
+		"no pod":      {},
+		"StatefulSet": {[]corev1.Pod{pod("clicks-nn-worker-1", "nn-worker", "1", ofSet), pod("clicks-nn-worker-0", "nn-worker", "0", ofSet)}, "clicks-nn-worker-0"},
+		"JobSet": {[]corev1.Pod{
+			pod("clicks-dataloader-0-0-aaaaa", "dataloader", "0", ofJob),
+			pod("clicks-nn-worker-0-1-bbbbb", "nn-worker", "1", ofJob),
+			pod("clicks-nn-worker-0-0-ccccc", "nn-worker", "0", ofJob),
+		}, "clicks-nn-worker-0-0-ccccc"},
+		"a substitute, before and after the pods of lost nodes": {[]corev1.Pod{
+			created(pod("clicks-nn-worker-0-0-gone", "nn-worker", "0", ofJob), 7, true),
+			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
+			created(pod("clicks-nn-worker-0-0-lost", "nn-worker", "0", ofJob), 9, true),
+		}, "clicks-nn-worker-0-0-new"},
+		"the newer one of two": {[]corev1.Pod{
+			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
+			created(pod("clicks-nn-worker-0-0-old", "nn-worker", "0", ofJob), 1, false),
+		}, "clicks-nn-worker-0-0-new"},
+		"PERSIA's operator": {[]corev1.Pod{pod("clicks-nn-worker-1", "", ""), pod("clicks-nn-worker-0", "", "")}, "clicks-nn-worker-0"},
 	} {
-		assert.Equal(t, want, lastReport([]byte(log)), log)
+		t.Run(name, func(t *testing.T) {
+			assert.Equal(t, c.want, first(status.Training{Job: "clicks", Pods: c.pods}))
+		})
 	}
 }

@@ -28,6 +28,9 @@ func TestBudget(t *testing.T) {
 		if !isTest && regexp.MustCompile(`\.(go|py|sh)$`).MatchString(name) { // a tab is one column
 			found["lines wider than 140 columns"] += len(regexp.MustCompile(`(?m)^.{141,}$`).FindAllIndex(text, -1))
 		}
+		if strings.HasPrefix(name, "sandbox/") && strings.HasSuffix(name, ".go") {
+			assert.NotContains(t, string(text), "\n\t\"persia/cmd/", "%s imports a command", name)
+		}
 		switch {
 		case isTest:
 			found["lines of tests"] += lines
@@ -42,12 +45,12 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for what, limit := range map[string]int{
-		"lines of the program":         21880,
+		"lines of the program":         21997,
 		"lines of the sandbox":         13700,
 		"lines of tests":               27500,
 		"lines of Python in pods":      3700,
 		"words of Markdown":            28500,
-		"lines wider than 140 columns": 162,
+		"lines wider than 140 columns": 161,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)
 		assert.LessOrEqual(t, found[what], limit, what)

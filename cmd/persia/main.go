@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"persia/cmd/persia/preflight"
-	"persia/cmd/persia/recovery"
-	"persia/cmd/persia/status"
+	"persia/internal/recovery"
+	"persia/internal/status"
 )
 
 func main() {

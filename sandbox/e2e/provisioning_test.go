@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
 
-	"persia/cmd/persia/status"
+	"persia/internal/status"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/toolchain"
 )

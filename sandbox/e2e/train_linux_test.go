@@ -46,8 +46,8 @@ func (r *training) test(t *testing.T) {
 // testExample: the stack file as it is published trains to the end.
 func (r *training) testExample(t *testing.T) {
 	r.up(t)
-	r.assertTrained(t, "clicks", "1", 600)
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))
+	r.assertTrained(t, "clicks", "1", 600)
 	assertPushed(t, r)
 }
 

@@ -29,8 +29,8 @@ import (
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 
-	"persia/cmd/persia/recovery"
 	"persia/config"
+	"persia/internal/recovery"
 	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
 	"persia/stack"

@@ -93,11 +93,6 @@ class Found:
         return [path for path in own[max(keep, 1) :] if path not in needed]
 
 
-def directory(root, attempt):
-    """Return where an attempt writes its checkpoints."""
-    return os.path.join(root, f"attempt-{attempt}") if root else None
-
-
 def scan(root, older=False, known=None):
     """Find all checkpoints. On a bucket, each request takes tens of milliseconds, and a
     checkpoint has up to 100,000 files, so this lists each folder once, and opens only the files

@@ -7,24 +7,19 @@ import tempfile
 import threading
 import time
 
-import machine
 from link import full_name
-from record import lost_bucket
 from processes import Command
+from record import lost_bucket
+from roster import DATALOADER, NN_WORKER
 
 # GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that its base image sets.
 DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
 
 
-
 def before(role, environment):
     """Return why a role cannot start, or None, from checks that take no time."""
-    names = ["PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG"]
-    if role == machine.NN_WORKER:
-        names.append("PERSIA_NN_WORKER_ENTRY")
-    elif role == machine.DATALOADER:
-        names.append("PERSIA_DATALOADER_ENTRY")
-    for name in names:
+    entry = {NN_WORKER: "PERSIA_NN_WORKER_ENTRY", DATALOADER: "PERSIA_DATALOADER_ENTRY"}.get(role)
+    for name in filter(None, ("PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", entry)):
         file = environment.get(name)
         if file and not os.path.isfile(file):
             return f"{name} names {file}, which is not there: is it in the image, or uploaded to a volume that the role mounts?"

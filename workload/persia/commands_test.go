@@ -1,6 +1,7 @@
 package persia
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,14 +20,24 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestCompletionScripts: the completion tells of each change, and ends as the job does. The metrics gateway
-// beside it starts again when it ends early, and leaves nothing behind, however the pod ends.
+// TestCompletionScripts: the completion tells of each change, and ends as the job does, which no other release tells it. The
+// metrics gateway beside it starts again when it ends early, and leaves nothing behind, however the pod ends.
 func TestCompletionScripts(t *testing.T) {
 	testkit.Processes(t)
 	t.Parallel()
 	_, err := exec.LookPath("wget")
 	require.NoError(t, err, "complete.sh needs wget: apt install wget")
-	const away, running, complete, failed = "the coordinator at ADDRESS does not answer", "running attempt 1", "complete in attempt 1", "failed: 5 attempts failed"
+	text, err := os.ReadFile("testdata/answers.json")
+	require.NoError(t, err)
+	var examples map[string]json.RawMessage
+	require.NoError(t, json.Unmarshal(text, &examples))
+	const away, older = "the coordinator at ADDRESS does not answer", "complete in attempt 1\nfailed: \"phase\": \"failed\", "
+	running, full := string(examples["it trains, and has a checkpoint and a folder that is none"]), string(examples["the volume is full"])
+	complete, failed := string(examples["it is complete"]), string(examples["it has failed"])
+	newer := strings.Replace(complete, `"version": 1`, `"version": 2`, 1)
+	// Answers that differ in times only are said every five minutes.
+	later, muchLater := strings.Replace(running, `"age": 1`, `"age": 2`, 1), strings.Replace(running, `"age": 1`, `"age": 9`, 1)
+	goesOn := strings.Join(append(slices.Repeat([]string{later}, 19), muchLater, later), "\n")
 	const moved = 128 + int(syscall.SIGTERM)
 	for name, test := range map[string]struct {
 		// answers are the coordinator's. away is no answer, and the last one stays.
@@ -36,12 +47,12 @@ func TestCompletionScripts(t *testing.T) {
 		stopped string
 		status  int
 	}{
-		"a job that completes":                           {strings.Join([]string{away, running, running, away, running, complete}, "\n"), false, "", 0},
+		"a job that completes":                           {strings.Join([]string{away, older, running, goesOn, away, full, newer, complete}, "\n"), false, "", 0},
 		"a job that fails":                               {running + "\n" + failed, false, "", FailedStatus},
-		"a pod that is moved":                            {running, false, running, moved},
+		"a pod that is moved":                            {running, false, "running", moved},
 		"a gateway of a job that completes":              {running + "\n" + complete, true, "", 0},
 		"a gateway of a job that fails":                  {running + "\n" + failed, true, "", FailedStatus},
-		"a gateway in a pod that is moved":               {running, true, running, moved},
+		"a gateway in a pod that is moved":               {running, true, "running", moved},
 		"a gateway in a pod that is moved after the end": {failed, true, "last scrape", FailedStatus},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +60,7 @@ func TestCompletionScripts(t *testing.T) {
 			dir := t.TempDir()
 			var lock sync.Mutex
 			answers := strings.Split(test.answers, "\n")
-			says := strings.Join(slices.Compact(slices.Clone(answers)), "\n") + "\n"
+			says := strings.ReplaceAll(strings.Join(slices.Compact(slices.Clone(answers)), "\n")+"\n", later+"\n", "")
 			coordinator := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				lock.Lock()
 				defer lock.Unlock()
@@ -57,7 +68,7 @@ func TestCompletionScripts(t *testing.T) {
 				if len(answers) > 1 {
 					answers = answers[1:]
 				}
-				if answer == away || r.URL.String() != "/status?run=7" || r.Header.Get("Authorization") != "Bearer "+token {
+				if answer == away || r.URL.String() != "/answer?run=7" || r.Header.Get("Authorization") != "Bearer "+token {
 					w.WriteHeader(http.StatusServiceUnavailable)
 				}
 				_, _ = w.Write([]byte(answer + "\n"))
@@ -80,7 +91,8 @@ func TestCompletionScripts(t *testing.T) {
 				lastScrape = "600"
 			}
 			process.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "no_proxy=127.0.0.1", "PERSIA_COORDINATOR="+address, "PERSIA_RUN=7", "PERSIA_TOKEN="+token,
-				"PERSIA_POLL_SECONDS=0.05", "PERSIA_GATEWAY_PORT=9091", "PERSIA_GATEWAY_RESTART_SECONDS=0.05", "PERSIA_LAST_SCRAPE_SECONDS="+lastScrape)
+				"PERSIA_POLL_SECONDS=0.05", "PERSIA_GATEWAY_PORT=9091", "PERSIA_GATEWAY_RESTART_SECONDS=0.05", "PERSIA_LAST_SCRAPE_SECONDS="+lastScrape,
+				"PERSIA_LAST_WORDS="+filepath.Join(dir, "words"))
 			p := begin(t, process)
 			read := func(file string) string {
 				text, _ := os.ReadFile(filepath.Join(dir, file))
@@ -94,8 +106,12 @@ func TestCompletionScripts(t *testing.T) {
 				p.stop()
 			}
 			assert.Equal(t, test.status, p.status())
+			if test.status != moved {
+				assert.Equal(t, answers[0]+"\n", read("words"), "Kubernetes keeps the last answer")
+			}
 			const again = "the metrics gateway ended with status 2: it starts again\n"
-			assert.Equal(t, strings.ReplaceAll(says, "ADDRESS", address), strings.ReplaceAll(p.text(), again, ""))
+			said := slices.Compact(strings.SplitAfter(strings.ReplaceAll(p.text(), again, ""), "\n"))
+			assert.Equal(t, strings.ReplaceAll(says, "ADDRESS", address), strings.Join(said, ""))
 			assert.Equal(t, test.gateway && strings.Contains(p.text(), again), test.gateway)
 			for gateway := range strings.Lines(read("gateways")) {
 				words := strings.Fields(gateway)

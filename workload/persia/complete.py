@@ -155,10 +155,8 @@ class Cluster:
 
 
 def main(environment):
-    replicas = {}
-    for part in environment["PERSIA_REPLICAS"].split(","):
-        role, count = part.split("=")
-        replicas[role] = int(count)
+    roles = [part.split("=") for part in environment["PERSIA_REPLICAS"].split(",")]
+    replicas = {role: int(count) for role, count in roles}
     patience = float(environment.get("PERSIA_END_SECONDS", "60"))
     cluster, job, said = Cluster(environment), Job(environment["PERSIA_JOB"], replicas, patience), None
     while True:

@@ -52,8 +52,8 @@ class Coordinator:
         return self.happens(events.Reported, member).order
 
     def status(self, run="", known=False):
-        """Return one line for people and for the job's completion, which is known by its token."""
-        return self.happens(events.Asked, run, known).text
+        """Return the state of the job, for somebody or for its completion, which is known."""
+        return self.happens(events.Asked, run, known).document
 
     def metrics(self):
         self.happens(events.Ticked)

@@ -10,9 +10,9 @@ import sys
 import time
 
 import checks
-import machine
 import gateway
 from processes import Command, adopt
+from roster import NN_WORKER
 
 # How long the script may take to end, of the 30 s that such a pod has.
 STOP_SECONDS = 20
@@ -26,7 +26,7 @@ def script_environment(environment):
     """Return the environment of the script, as persia-launcher would have set it."""
     environment = checks.with_driver(dict(environment))
     entry = "PERSIA_DATALOADER_ENTRY"
-    if environment["PERSIA_ROLE"] == machine.NN_WORKER:
+    if environment["PERSIA_ROLE"] == NN_WORKER:
         entry = "PERSIA_NN_WORKER_ENTRY"
         environment.update(among_nn_workers(environment))
     environment[entry] = environment["PERSIA_SCRIPT"]

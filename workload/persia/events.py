@@ -24,8 +24,7 @@ class Reported(Event):
 
 @dataclass(frozen=True)
 class Asked(Event):
-    """Somebody has asked for the status of a run, maybe the job's completion, which is known by its token. The machine acts
-    with a Status."""
+    """Somebody has asked for the status of a run, maybe the job's completion, which is known. The machine acts with a Status."""
 
     run: str
     known: bool
@@ -84,7 +83,7 @@ class Answer:
 class Status:
     """Answer a question for the status."""
 
-    text: str
+    document: Values
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ import time
 import uuid
 
 import checks
-import checkpoints
 import coordinator
 import gateway
 import machine
@@ -337,7 +336,7 @@ class Replica:
         environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
         # The stack file may name another place for checkpoints.
         if self.settings.checkpoints and "PERSIA_CKPT_DIR" not in environment:
-            environment["PERSIA_CKPT_DIR"] = checkpoints.directory(self.settings.checkpoints, self.attempt)
+            environment["PERSIA_CKPT_DIR"] = os.path.join(self.settings.checkpoints, f"attempt-{self.attempt}")
             if resume:
                 environment["PERSIA_RESUME_DIR"] = resume
         return environment

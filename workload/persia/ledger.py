@@ -171,22 +171,3 @@ class Ledger:
             if self.values["interval"]:
                 values["persia_job_checkpoint_interval_seconds"] = round(self.values["interval"])
         return values
-
-    def __str__(self) -> str:
-        """Return one line for people, with what the fields of the stack file of these names want to know."""
-        seconds, failures = self.seconds(), sum(self.causes.values())
-        total = sum(seconds.values())
-        rest = ", ".join(f"{activity} {duration(seconds[activity])}" for activity in ACTIVITIES if activity != TRAINING)
-        text = f"useful {100 * seconds[TRAINING] / max(total, 1):.0f} % of {total / 3600:.1f} h: {rest}; {failures} failures"
-        if failures:
-            text += f", one every {(total - seconds[WAITING]) / failures / 3600:.1f} h (hoursBetweenFailures is this times the machines)"
-        if self.values["checkpoints"]:
-            text += f"; checkpointSeconds: {seconds[SAVING] / self.values['checkpoints']:.0f}"
-        if self.values["away"] >= 60:
-            text += f"; {duration(self.values['away'])} without pods"
-        return text
-
-
-def duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"

@@ -60,19 +60,14 @@ class Link:
         body = json.dumps(question).encode()
         if self.connected not in self.addresses:
             self.close()
-        kept = self.connection is not None
-        try:
-            return self.exchange(body)
-        except (OSError, ValueError, http.client.HTTPException):
-            self.leave()
-            if not kept:
-                raise
         # The server may have closed the connection while it was idle.
-        try:
-            return self.exchange(body)
-        except (OSError, ValueError, http.client.HTTPException):
-            self.leave()
-            raise
+        for last in ([False] if self.connection else []) + [True]:
+            try:
+                return self.exchange(body)
+            except (OSError, ValueError, http.client.HTTPException):
+                self.leave()
+                if last:
+                    raise
 
     def exchange(self, body):
         if not self.connection:

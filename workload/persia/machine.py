@@ -18,14 +18,15 @@ from events import (Action, Answer, Asked, Event, Leaving, Load, Loaded, Log, Re
                     Status, Ticked)
 from link import ANSWER_SECONDS
 from record import Foreign, Superseded, Values
-from roster import Key, Roster, busy, check, name
+from roster import DATALOADER, NN_WORKER, Key, Roster, busy, check, name
 from settings import Settings
-
-NN_WORKER, DATALOADER = "nn-worker", "dataloader"
 
 # The orders. An attempt starts only when no replica runs the previous one, so no replica writes a checkpoint after the
 # coordinator has chosen one.
 START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
+
+# What a job does in a phase of its machine, for those who ask.
+PHASES = {START: "running", STOP: "waiting", DONE: "done", FAILED: "failed"}
 
 # What this coordinator knows of the claim on the run: it has not read the record, holds the claim, or has lost it to a newer
 # coordinator.
@@ -58,6 +59,11 @@ class Chosen(NamedTuple):
 def trouble_of(key: Key, what: str, counts: bool, doubts: bool, cause: str) -> Trouble:
     """Return the Trouble that a replica makes."""
     return Trouble(name(key) + what, counts, doubts, cause, name(key).replace(" ", "-"))
+
+
+def few(texts: List[str]) -> Values:
+    """Return the first of some texts, and how many there are."""
+    return {"first": texts[:3], "all": len(texts)}
 
 
 class Machine:
@@ -108,6 +114,7 @@ class Machine:
         self.load_at = self.save_at = self.read_at = self.look_at = 0.0  # when to do so next
         self.failed_reads, self.read_error = 0, ""
         self.failed_writes, self.write_error, self.full = 0, "", False
+        self.newest: Optional[Tuple[str, float]] = None  # the newest complete checkpoint that a scan has found, and its time
         self.strange: Dict[str, str] = {}  # see checkpoints.Found
         self.given_up: Dict[str, str] = {}
         self.unneeded: Dict[str, str] = {}  # the checkpoints to remove, with the reason
@@ -304,7 +311,6 @@ class Machine:
         self.ledger.finish()
         self.remember(done=True, running=False)
         self.log(f"finished in attempt {self.attempt}")
-        self.log(str(self.ledger))
 
     def give_up(self, reason: str) -> None:
         """The job has failed for good. Where its pods end with it, those that are left remember that too."""
@@ -325,7 +331,6 @@ class Machine:
         long, because a script may keep its checkpoints elsewhere: a job that makes progress may fail any number of times."""
         self.ended = None
         worked = self.ledger.lose(trouble.cause, trouble.replica) > LONG_ATTEMPT and trouble.cause != ledger.STUCK
-        self.log(str(self.ledger))
         failures = 0 if worked or found.newest() != self.values["checkpoint"] else self.values["failures"]
         failures += trouble.counts
         self.remember(failures=failures, checkpoint=found.newest(), running=False)
@@ -510,6 +515,7 @@ class Machine:
         for path in set(found.given_up) - set(self.given_up):
             self.log(f"PERSIA has given up the checkpoint {path}: {found.given_up[path]}")
         self.strange, self.given_up = found.strange, found.given_up
+        self.newest = next(((checkpoint.path, checkpoint.time) for checkpoint in found.complete), None)
         if not over:
             self.take_found(found)
 
@@ -526,12 +532,10 @@ class Machine:
                 "another runId, which starts the training over")
 
     def take_found(self, found: Found) -> None:
-        (starting, ended), written = self.scan_for, self.written
+        starting, ended = self.scan_for
         if ended or self.phase == START:
             self.notice_checkpoint(found)
         self.ledger.save(found.complete, self.attempt)
-        if self.written != written and not ended:
-            self.log(str(self.ledger))
         if self.phase != START:
             # Folders of later attempts may come back from a backup at any time.
             self.attempt = max(self.attempt, found.last_attempt)
@@ -543,7 +547,7 @@ class Machine:
             self.resume = self.choose(found)
             again = self.ledger.resume(self.resume)
             if again > 0:
-                self.log(f"{self.resume} is not the newest checkpoint: {ledger.duration(again)} are trained again")
+                self.log(f"{self.resume} is not the newest checkpoint: {again:.0f} s are trained again")
             self.remember(attempt=self.attempt + 1, running=True, resume=self.resume)
             self.chosen = Chosen(found, self.changes)
             self.drop(found.incomplete, "it is not complete")
@@ -630,11 +634,9 @@ class Machine:
         """Start no attempt until the volume can be read: it would start from the beginning."""
         self.failed_reads += 1
         self.read_at = self.load_at = self.now + max(self.pause(self.failed_reads), self.moment())
-        self.read_error = f"the checkpoints cannot be read: {error}"
+        self.read_error = error
         if self.failed_reads == 1:
-            self.log(self.read_error)
-        else:
-            self.read_error += f", {self.failed_reads} times in a row"
+            self.log(f"the checkpoints cannot be read: {error}")
         self.starting = False
 
     def moment(self) -> float:
@@ -642,9 +644,6 @@ class Machine:
         return max(0.1, min(self.settings.backoff_seconds, 1))
 
     # The work on volumes.
-
-    def tick(self, event: Ticked) -> None:
-        """Nothing but time has passed."""
 
     def work(self) -> None:
         """Begin the work on volumes that is due."""
@@ -689,67 +688,38 @@ class Machine:
         return max(self.settings.lost_seconds - 4 * ANSWER_SECONDS, self.settings.lost_seconds / 2)
 
     def ask(self, event: Asked) -> None:
-        """Answer with one line for people and for the job's completion. The completion asks about a run, because this may be
-        the coordinator of the previous one."""
-        text = self.status(event.run)
-        self.completion_asked = self.completion_asked or event.known and text.startswith(("complete ", "failed: "))
-        self.actions.append(Status(text))
+        """Answer a question about a run, because this may be the coordinator of the previous one."""
+        document = self.document(event.run)
+        self.completion_asked = self.completion_asked or event.known and document["phase"] in ("done", "failed")
+        self.actions.append(Status(document))
 
-    def status(self, run: str) -> str:
-        if run not in ("", self.settings.run):
-            return "waiting: the coordinator is of another run"
-        if self.claim == LOST:
-            return "waiting: the coordinator of another pod has the run"
-        if self.phase == DONE:
-            return self.completed()
-        saving, reading = self.trouble_saving() + self.trouble_found(), self.trouble_reading()
-        if self.phase == FAILED:
-            return f"failed: {self.reason}{saving}"
-        if self.phase == START:
-            reading = reading or self.trouble_read()
-            return f"running attempt {self.attempt}: {self.running()}{reading}{saving}"
-        return f"waiting after attempt {self.attempt} ({self.read_error or self.reason}): {self.waiting()}{reading}{saving}"
-
-    def completed(self) -> str:
-        """Return the status of a complete job. Until that is recorded, the loss of all pods would start the job again, so the
-        completion waits."""
-        if self.saved == self.changes:
-            return f"complete in attempt {self.attempt}"
-        trouble = self.trouble_saving() or self.trouble_read("this cannot be recorded: ")
-        return f"finished in attempt {self.attempt}{trouble or ': recording that in ' + record.path(self.settings.state_directory)}"
-
-    def running(self) -> str:
-        finished = f"{self.roster.count(NN_WORKER)} nn-workers and {self.roster.count(DATALOADER)} dataloaders have finished"
-        return finished + (f"; no sign of progress for {self.settings.stuck_seconds:g} s or longer" if self.overdue() else "")
-
-    def waiting(self) -> str:
-        waits = self.roster.missing(self.now)
-        more = f" and {len(waits) - 3} more" if len(waits) > 3 else ""
-        text = "; ".join(waits[:3]) + more or ("reading the checkpoints" if self.starting or self.ended else "backing off")
-        return "; ".join(filter(None, (text, self.lacks)))
-
-    def trouble_reading(self) -> str:
-        """Return that a volume hangs, for people, or ""."""
-        since = max(self.now - began for began in (self.loading, self.scanning, self.now) if began is not None)
-        return f"; a volume has not answered for {since:.0f} s" if since > self.settings.lost_seconds else ""
-
-    def trouble_read(self, prefix: str = "") -> str:
-        """Return why a volume could not be read, for people, or ""."""
-        return f"; {prefix}{self.read_error}" if self.read_error else ""
-
-    def trouble_saving(self) -> str:
-        """Return why the record cannot be written, for people, or ""."""
-        if not self.write_error:
-            return "; the volume is full" if self.full else ""
-        times = f", {self.failed_writes} times in a row" if self.failed_writes > 1 else ""
-        return f"; this cannot be recorded: {self.write_error}{times}"
-
-    def trouble_found(self) -> str:
-        """Return what is no checkpoint although it may look like one, for people, or ""."""
-        for path, why in self.strange.items():
-            more = f", and {len(self.strange) - 1} more" if len(self.strange) > 1 else ""
-            return f"; {path} is no checkpoint: {why}{more}"
-        return ""
+    def document(self, run: str) -> Values:
+        """Return the state of the job, as of version 1. People and programs read it through the package internal/answer, which
+        has the sentences, and complete.sh. What time alone changes follows the troubles."""
+        phase, since = PHASES[self.phase], min(began for began in (self.loading, self.scanning, self.now) if began is not None)
+        if self.phase == DONE and self.saved != self.changes:
+            # Until that is recorded, the loss of all pods would start the job again.
+            phase = "recording"
+        phase = "another run" if run not in ("", self.settings.run) else "superseded" if self.claim == LOST else phase
+        path, time = self.newest or (self.values["checkpoint"], self.ledger.values["saved"])
+        account = self.ledger.record()
+        return {
+            "version": 1, "job": self.settings.job, "run": self.settings.run, "phase": phase, "attempt": self.attempt,
+            "reason": "" if self.phase in (START, DONE) else self.reason,
+            "waits": few(self.roster.missing(self.now) if self.phase == STOP else []),
+            "looks": self.phase == STOP and bool(self.starting or self.ended),
+            "finished": self.roster.finished, "replicas": self.settings.replicas,
+            "record": record.path(self.settings.state_directory),
+            "troubles": {
+                "lacks": self.lacks, "stuck": self.settings.stuck_seconds if self.overdue() else 0, "full": self.full,
+                "read": self.read_error, "reads": self.failed_reads, "write": self.write_error, "writes": self.failed_writes,
+                "strange": few([f"{path} is no checkpoint: {why}" for path, why in self.strange.items()]),
+            },
+            "hangs": self.now - since if self.now - since > self.settings.lost_seconds else 0,
+            "checkpoint": {"path": path, "age": self.wall - time} if path else None,
+            "progress": self.now - self.progress_seen if self.reports_progress else None,
+            "ledger": account["ledger"], "causes": account["causes"],
+        }
 
     def metrics(self) -> Dict[str, float]:
         """Return the metrics of the job, which its gateway gets, unless a newer coordinator has taken over."""
@@ -784,6 +754,6 @@ class Machine:
 
 
 HANDLERS: Dict[type, Callable[[Machine, Any], None]] = {
-    Reported: Machine.take_report, Asked: Machine.ask, Ticked: Machine.tick, Loaded: Machine.take_record, Saved: Machine.take_saved,
+    Reported: Machine.take_report, Asked: Machine.ask, Ticked: lambda machine, event: None, Loaded: Machine.take_record, Saved: Machine.take_saved,
     Scanned: Machine.take_scan, Removed: Machine.take_removed, Leaving: Machine.leave,
 }

@@ -12,6 +12,8 @@ Key = Tuple[str, int]
 
 Values = Dict[str, Any]
 
+NN_WORKER, DATALOADER = "nn-worker", "dataloader"
+
 STATES = ("waiting", "running", "finished", "failed")
 
 # The values of a report, with their types.
@@ -125,10 +127,6 @@ class Roster:
         """Report whether all replicas of a role have finished the attempt."""
         return self.finished[role] == self.replicas[role]
 
-    def count(self, role: str) -> str:
-        """Return how many replicas of a role have finished the attempt, for people."""
-        return f"{self.finished[role]} of {self.replicas[role]}"
-
     def silent(self, now: float) -> Optional[Key]:
         """Return a replica that has not finished and has not reported for too long, or None."""
         return self.stale(self.working, now)
@@ -147,16 +145,9 @@ class Roster:
 
     def missing(self, now: float) -> List[str]:
         """Return why the next attempt waits, for people."""
-        waits = []
-        for role in sorted(self.replicas):
-            for replica in range(self.replicas[role]):
-                wait = self.wait((role, replica), now)
-                if wait:
-                    waits.append(wait)
-        for role, revisions in self.revisions.items():
-            if len(revisions) > 1:
-                waits.append(f"replicas of {role} are being replaced")
-        return waits
+        waits = [self.wait((role, replica), now) for role in sorted(self.replicas) for replica in range(self.replicas[role])]
+        replaced = [f"replicas of {role} are being replaced" for role, revisions in self.revisions.items() if len(revisions) > 1]
+        return [wait for wait in waits + replaced if wait]
 
     def wait(self, key: Key, now: float) -> Optional[str]:
         """Return why an attempt waits for a replica, or None."""

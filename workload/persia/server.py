@@ -1,4 +1,4 @@
-"""Serves a coordinator over HTTP: POST takes a report, and GET returns the status. Only requests
+"""Serves a coordinator over HTTP: POST takes a report, and GET returns the status, as JSON. Only requests
 with the token of the job change anything.
 
 A job may have thousands of replicas, which keep their connections, so one thread serves all.
@@ -44,13 +44,7 @@ def serve(coordinator, port, token):
         await asyncio.start_server(lambda *streams: converse(coordinator, token, *streams), sock=listener, backlog=4096)
         await asyncio.Event().wait()
 
-    loop = asyncio.new_event_loop()
-
-    def run():
-        asyncio.set_event_loop(loop)
-        loop.run_until_complete(work())
-
-    threading.Thread(target=run, daemon=True).start()
+    threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
 
 
 async def converse(coordinator, token, reader, writer):
@@ -94,8 +88,10 @@ async def answer_one(coordinator, token, reader, writer):
 def answer(coordinator, method, target, known, body):
     """Return the status and the text of the answer to a request, which may have the token."""
     if method != "POST":
-        query = urllib.parse.parse_qs(urllib.parse.urlsplit(target).query)
-        return "200 OK", coordinator.status(query.get("run", [""])[0], known) + "\n"
+        parts = urllib.parse.urlsplit(target)
+        # The completion of a release before this answer asks elsewhere, and does not know the end from it.
+        known = known and parts.path == "/answer"
+        return "200 OK", json.dumps(coordinator.status(urllib.parse.parse_qs(parts.query).get("run", [""])[0], known)) + "\n"
     try:
         return "200 OK", json.dumps(coordinator.report(json.loads(body.decode())))
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError, NotWhole) as error:

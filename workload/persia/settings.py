@@ -16,10 +16,8 @@ class Settings:
         self.replica = int(environment["REPLICA_INDEX"])
         self.coordinator = environment["PERSIA_COORDINATOR"]
         self.token = environment["PERSIA_TOKEN"]
-        self.replicas: Dict[str, int] = {}
-        for part in filter(None, environment.get("PERSIA_REPLICAS", "").split(",")):
-            role, count = part.split("=")
-            self.replicas[role] = int(count)
+        roles = [part.split("=") for part in environment.get("PERSIA_REPLICAS", "").split(",") if part]
+        self.replicas: Dict[str, int] = {role: int(count) for role, count in roles}
         self.run = environment.get("PERSIA_RUN", "")
         self.job = environment.get("PERSIA_JOB", "")
         self.pod = environment.get("PERSIA_POD_UID", "")

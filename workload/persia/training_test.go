@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/answer"
 	"persia/internal/testkit"
 )
 
@@ -182,14 +183,15 @@ func (j *training) becomes(text string) (last string) {
 	j.t.Helper()
 	client := http.Client{Timeout: 10 * time.Second}
 	eventually(j.t, text, func() bool {
-		answer, err := client.Get("http://" + j.coordinator + "/status")
+		got, err := client.Get("http://" + j.coordinator + "/answer")
 		if err != nil {
 			return false
 		}
-		defer func() { _ = answer.Body.Close() }()
-		said, _ := io.ReadAll(answer.Body)
-		last = strings.TrimSpace(string(said))
-		return strings.Contains(last, text)
+		defer func() { _ = got.Body.Close() }()
+		said, _ := io.ReadAll(got.Body)
+		document, err := answer.Read(string(said))
+		last = document.String()
+		return err == nil && strings.Contains(last, text)
 	})
 	return last
 }
@@ -292,8 +294,8 @@ func TestLaunchEnds(t *testing.T) {
 		status int
 		says   string
 	}{
-		"complete": {0, "complete in attempt 1\n"},
-		"failed":   {FailedStatus, "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 3\n"},
+		"complete": {0, "complete in attempt 1"},
+		"failed":   {FailedStatus, "failed: 1 attempts failed without a new checkpoint, the last one because nn-worker 1: the command ended with status 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pushed sync.Map
@@ -319,10 +321,15 @@ func TestLaunchEnds(t *testing.T) {
 			server.says("the job")
 
 			completion := exec.Command("sh", "complete.sh")
-			completion.Env = append(os.Environ(), "PERSIA_COORDINATOR="+j.coordinator, "PERSIA_RUN=1", "PERSIA_TOKEN="+token, "no_proxy=127.0.0.1")
-			asks := begin(t, completion)
-			assert.Equal(t, test.status, asks.status())
-			assert.Equal(t, test.says, asks.text())
+			words := filepath.Join(t.TempDir(), "words")
+			completion.Env = append(os.Environ(), "PERSIA_COORDINATOR="+j.coordinator, "PERSIA_RUN=1", "PERSIA_TOKEN="+token,
+				"PERSIA_LAST_WORDS="+words, "no_proxy=127.0.0.1")
+			assert.Equal(t, test.status, begin(t, completion).status())
+			said, err := os.ReadFile(words)
+			require.NoError(t, err)
+			last, err := answer.Read(string(said))
+			require.NoError(t, err)
+			assert.Equal(t, test.says, last.String())
 			assert.Zero(t, first.status())
 			text, _ = pushed.Load("PUT /metrics/job/criteo")
 			assert.Contains(t, text, fmt.Sprintf("\npersia_job_failed %d\n", min(test.status, 1)))

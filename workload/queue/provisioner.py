@@ -121,11 +121,8 @@ def time_of(entry):
 
 def given_up(request):
     """Returns since when the request is over, so that nodes will not come or stay, or None."""
-    for kind in ("Failed", "CapacityRevoked", "BookingExpired"):
-        end = condition(request, kind)
-        if end:
-            return time_of(end)
-    return None
+    ends = (condition(request, kind) for kind in ("Failed", "CapacityRevoked", "BookingExpired"))
+    return next((time_of(end) for end in ends if end), None)
 
 
 def next_step(job, request, pods, now, retry):

@@ -17,7 +17,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/spf13/cobra"
 
-	"persia/cmd/persia/status"
+	"persia/internal/status"
 	"persia/sandbox"
 	"persia/sandbox/toolchain"
 )

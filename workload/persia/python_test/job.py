@@ -17,8 +17,39 @@ FILES = ["s0/replica_0_shard_0.emb", "s0/replica_0_shard_1.emb", "s1/replica_1_s
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None
 
 
+def words(document):
+    """Return the state of a job in a few words. internal/answer has those for people."""
+    troubles, waits = document["troubles"], "; ".join(document["waits"]["first"])
+    if document["waits"]["all"] > 3:
+        waits += f" and {document['waits']['all'] - 3} more"
+    reads, writes = (f", {times} times in a row" if times > 1 else "" for times in (troubles["reads"], troubles["writes"]))
+    read = troubles["read"] and f"the checkpoints cannot be read: {troubles['read']}{reads}"
+    write = troubles["write"] and f"this cannot be recorded: {troubles['write']}{writes}" or troubles["full"] and "the volume is full"
+    finished = " and ".join(f"{document['finished'][role]} of {document['replicas'][role]} {role}s" for role in ("nn-worker", "dataloader"))
+    attempt, doing = document["attempt"], "reading the checkpoints" if document["looks"] else "backing off"
+    text = {
+        "running": f"running attempt {attempt}: {finished} have finished",
+        "waiting": f"waiting after attempt {attempt} ({read or document['reason']}): {waits or doing}",
+        "recording": f"finished in attempt {attempt}" + ("" if read or write else f": recording that in {document['record']}"),
+        "done": f"complete in attempt {attempt}", "failed": f"failed: {document['reason']}",
+    }.get(document["phase"], document["phase"])
+    stuck = troubles["stuck"] and f"no sign of progress for {troubles['stuck']:g} s or longer"
+    hangs = document["hangs"] and f"a volume has not answered for {document['hangs']:.0f} s"
+    more = (troubles["lacks"], stuck, hangs, document["phase"] == "running" and read, write) + tuple(troubles["strange"]["first"])
+    return "; ".join(filter(None, (text,) + more))
+
+
+class Coordinator(coordinator.Coordinator):
+    """A coordinator that says in words how its job goes on."""
+
+    def status(self, run="", known=False):
+        return words(super().status(run, known))
+
+
 class JobTest(unittest.TestCase):
     """A test of the coordinator of a job with one nn-worker and one dataloader, on a volume."""
+
+    kind = Coordinator
 
     def setUp(self):
         self.now = 0
@@ -38,7 +69,7 @@ class JobTest(unittest.TestCase):
     def coordinator(self, **changes):
         """Return another coordinator of the job."""
         settings = types.SimpleNamespace(**dict(vars(self.settings), **changes))
-        return coordinator.Coordinator(settings, self.logged.append, lambda: self.now, lambda: self.now)
+        return self.kind(settings, self.logged.append, lambda: self.now, lambda: self.now)
 
     def folder(self):
         """Return another folder of the volume."""

@@ -416,7 +416,7 @@ class World:
             do()
 
     def state(self):
-        return "; ".join(f"{each.pod}: {each.machine.claim} {each.machine.status('')}" for each in self.coordinators())
+        return "; ".join(f"{each.pod}: {each.machine.claim} {each.machine.document('')}" for each in self.coordinators())
 
     def log(self, pod, text):
         if self.trace is not None:

@@ -89,13 +89,6 @@ class Meanwhile(JobTest):
         self.work()
         self.assertEqual(1, self.job.metrics()["persia_job_failures"])
 
-    def test_another_coordinator_takes_over(self):
-        self.work()
-        self.meanwhile(checkpoints, "scan", self.another)
-        self.all_report(0, "waiting")
-        order = self.report("nn-worker", 0, "waiting")["order"]
-        self.assertEqual((LOST, "stop", False, None), (self.job.machine.claim, order, self.job.machine.starting, self.job.machine.ended))
-
     def test_a_write_that_hung_is_done_after_another_has_taken_over(self):
         others = []
 
@@ -131,15 +124,6 @@ class Meanwhile(JobTest):
         self.assertTrue(self.job.record.read()["running"])
         self.work()
         self.assertEqual((False, True), (self.job.record.read()["running"], self.job.record.read()["released"]))
-
-    def test_the_number_of_the_attempt_cannot_be_recorded(self):
-        self.work()
-        with mock.patch.object(os, "replace", side_effect=OSError(5, "Input/output error")):
-            self.all_report(0, "waiting")
-        self.assertIn("backing off; this cannot be recorded: [Errno 5] Input/output error", self.job.status())
-        self.now += 1
-        self.all_report(0, "waiting")
-        self.assertEqual(1, self.job.record.read()["attempt"])
 
     def test_a_replica_fails_while_the_number_of_the_attempt_is_recorded(self):
         self.all_report(0, "waiting")

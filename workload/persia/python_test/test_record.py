@@ -27,18 +27,6 @@ class Claims(JobTest):
             for job in renewing:
                 self.work(job)
 
-    def test_a_claim_that_is_not_renewed_goes_to_who_waits(self):
-        self.pass_time(1000, self.first, self.second)
-        self.pass_time(120, self.first)
-        self.assertEqual(LOST, self.first.machine.claim)
-        self.pass_time(40, self.first)
-        self.assertEqual(HELD, self.first.machine.claim)
-        self.work(self.second)
-        self.assertEqual(LOST, self.second.machine.claim)
-        self.job = self.first
-        self.now += 100
-        self.start()
-
     def test_a_record_that_cannot_be_read_may_have_been_renewed(self):
         self.pass_time(100, self.first)
         with mock.patch.object(self.first.record, "read", side_effect=OSError(errno.ESTALE, "Stale file handle")):

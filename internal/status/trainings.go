@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"persia/config"
+	"persia/internal/answer"
 )
 
 // Training is a training job.
@@ -31,9 +31,13 @@ type Training struct {
 	Predicted string
 	// nats is the name of its NATS cluster, or "" if that is unknown.
 	nats string
-	// pods are those of its roles and of its completion. owners are the StatefulSets and Jobs that create those of its roles.
-	pods   []corev1.Pod
-	owners []owner
+	// Answer is the coordinator's last one that its completion has repeated, or nil. If that is of another release,
+	// Trouble says what to do, or is "".
+	Answer  *answer.Document
+	Trouble string
+	// Pods are those of its roles and of its completion. owners are the StatefulSets and Jobs that create those of its roles.
+	Pods, completion []corev1.Pod
+	owners           []owner
 }
 
 // None says why no training job may be listed.
@@ -48,7 +52,11 @@ func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) 
 	if err := cmp.Or(noJobs, noSets, noPods); err != nil {
 		return nil, fmt.Errorf("read the state of the training jobs: %w", err)
 	}
-	return Of(jobs.Items, pods.Items, ownersOf(sets.Items, jobs.Items)), nil
+	all := Of(jobs.Items, pods.Items, ownersOf(sets.Items, jobs.Items))
+	for i := range all {
+		all[i].listen(ctx, client)
+	}
+	return all, nil
 }
 
 const (
@@ -124,36 +132,6 @@ func Ended(all []Training) (bool, error) {
 	return true, errors.Join(failures...)
 }
 
-// Coordinator returns the name of the pod of nn-worker 0, which coordinates a training job, or "" if the job has none.
-func Coordinator(ctx context.Context, client kubernetes.Interface, namespace, job string) (string, error) {
-	pods, err := client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: config.JobLabel + "=" + job})
-	if err != nil {
-		return "", fmt.Errorf("find nn-worker 0 of the training job %s: %w", job, err)
-	}
-	return coordinator(job, pods.Items), nil
-}
-
-// coordinator prefers a substitute to the pod of a lost node, which stays until its node is gone.
-func coordinator(job string, pods []corev1.Pod) string {
-	var newest corev1.Pod
-	for _, pod := range pods {
-		goes, newestGoes := pod.DeletionTimestamp != nil, newest.DeletionTimestamp != nil
-		if isFirst(job, pod) && (newest.Name == "" || newestGoes && !goes || newestGoes == goes && pod.CreationTimestamp.After(newest.CreationTimestamp.Time)) {
-			newest = pod
-		}
-	}
-	return newest.Name
-}
-
-// isFirst reports whether a pod is nn-worker 0, by the labels of its StatefulSet or JobSet. PERSIA's operator gives a
-// pod no label but the job's.
-func isFirst(job string, pod corev1.Pod) bool {
-	if pod.Labels["app.kubernetes.io/name"] == config.KindNNWorker.Name {
-		return pod.Labels[appsv1.PodIndexLabel] == "0" || pod.Labels[batchv1.JobCompletionIndexAnnotation] == "0"
-	}
-	return pod.Name == job+"-"+config.KindNNWorker.Name+"-0"
-}
-
 func isCompletion(job batchv1.Job) bool { return job.Labels["app.kubernetes.io/name"] == "completion" }
 
 // Of returns the training jobs that end with one of some Kubernetes Jobs, their completion, by name. During an update,
@@ -172,22 +150,30 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 		}
 		training := Training{
 			Job: name, Namespace: job.Namespace,
-			pods:   slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return others(&pod) }),
-			owners: slices.DeleteFunc(slices.Clone(owners), func(owner owner) bool { return others(&owner) }),
+			Pods:       slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return others(&pod) }),
+			completion: slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, &job) }),
+			owners:     slices.DeleteFunc(slices.Clone(owners), func(owner owner) bool { return others(&owner) }),
 		}
 		contract, has := config.ContractOf(job.Annotations)
 		if !has {
-			contract = olderContract(job, training.pods)
+			contract = olderContract(job, training.Pods)
 		}
 		training.Predicted, training.nats = contract.Useful, contract.NATS
-		training.State = progress(training.pods, training.owners)
+		training.State = progress(training.Pods, training.owners)
 		for _, condition := range job.Status.Conditions {
 			switch {
 			case condition.Status != corev1.ConditionTrue:
 			case condition.Type == batchv1.JobComplete:
 				training.State, training.End = "complete", condition.Type
 			case condition.Type == batchv1.JobFailed:
-				training.State, training.End = failure(job, condition, training.pods), condition.Type
+				training.State, training.End = fmt.Sprintf("failed: %s: %s", condition.Reason, condition.Message), condition.Type
+			}
+		}
+		for _, pod := range training.completion {
+			for _, container := range pod.Status.ContainerStatuses {
+				if training.End != "" && container.State.Terminated != nil {
+					training.hear(container.State.Terminated.Message)
+				}
 			}
 		}
 		all = append(all, training)
@@ -196,23 +182,43 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 	return all
 }
 
-// failure says why a training has failed: the last words of its completion, which are the coordinator's, or what
-// Kubernetes says.
-func failure(job batchv1.Job, condition batchv1.JobCondition, pods []corev1.Pod) string {
-	for _, pod := range pods {
-		if !metav1.IsControlledBy(&pod, &job) {
+// listen takes the last line in the log of the completion of a job that goes on.
+func (t *Training) listen(ctx context.Context, client kubernetes.Interface) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second) // a kubelet may hang
+	defer cancel()
+	for _, pod := range t.completion {
+		if t.End != "" || pod.Status.Phase != corev1.PodRunning {
 			continue
 		}
-		for _, container := range pod.Status.ContainerStatuses {
-			if end := container.State.Terminated; end != nil {
-				message := strings.TrimSpace(end.Message)
-				if last := message[strings.LastIndex(message, "\n")+1:]; strings.HasPrefix(last, "failed") {
-					return last
-				}
-			}
+		// Without it, the state is that of the pods.
+		log, err := client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: new(int64(1))}).DoRaw(ctx)
+		if err == nil {
+			t.hear(string(log))
 		}
 	}
-	return fmt.Sprintf("failed: %s: %s", condition.Reason, condition.Message)
+}
+
+// hear takes the last line of a job's completion: the coordinator's answer, or a text of the completion itself.
+func (t *Training) hear(said string) {
+	said = strings.TrimSpace(said)
+	said = said[strings.LastIndex(said, "\n")+1:]
+	fromCoordinator := strings.HasPrefix(said, "{") || strings.Contains(said, " attempt ")
+	document, err := answer.Read(said)
+	if err == nil {
+		said = document.String()
+	}
+	if t.End != "" && !strings.HasPrefix(said, "complete") && !strings.HasPrefix(said, "failed") {
+		return // its pod was moved before the end
+	}
+	switch {
+	case err == nil:
+		t.Answer = &document
+	case fromCoordinator && t.End == "":
+		t.Trouble = err.Error()
+	}
+	if !strings.HasPrefix(said, "{") {
+		t.State = cmp.Or(said, t.State)
+	}
 }
 
 // progress says how the pods of a job's roles are, those that are not there included.

@@ -3,7 +3,6 @@ package status
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	batchv1 "k8s.io/api/batch/v1"
@@ -35,6 +34,7 @@ func TestOf(t *testing.T) {
 	pods := []corev1.Pod{
 		replica(corev1.ConditionTrue), replica(corev1.ConditionFalse), completion("runs", ""),
 		completion("fails", ""), completion("says why", "running attempt 5\nfailed: 5 attempts failed\n"), completion("breaks", "wget: bad address"),
+		completion("answers", `{"version": 1, "phase": "failed", "reason": "5 attempts failed"}`), completion("moved", `{"version": 1, "phase": "running"}`),
 	}
 	complete := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
 	failed := batchv1.JobCondition{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: "BackoffLimitExceeded", Message: "5 attempts"}
@@ -60,6 +60,8 @@ func TestOf(t *testing.T) {
 		"not yet":               {[]batchv1.Job{job("runs", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionFalse})}, ready, false, ""},
 		"failed":                {[]batchv1.Job{job("a", complete), job("fails", failed)}, "complete; failed: BackoffLimitExceeded: 5 attempts", true, "the training job fails has failed: BackoffLimitExceeded: 5 attempts"},
 		"failed, and why":       {[]batchv1.Job{job("says why", failed)}, "failed: 5 attempts failed", true, "the training job says why has failed: 5 attempts failed"},
+		"failed, as answered":   {[]batchv1.Job{job("answers", failed)}, "failed: 5 attempts failed", true, "the training job answers has failed: 5 attempts failed"},
+		"complete, and moved":   {[]batchv1.Job{job("moved", complete)}, "complete", true, ""},
 		"failed by itself":      {[]batchv1.Job{job("breaks", failed)}, "failed: BackoffLimitExceeded: 5 attempts", true, "the training job breaks has failed: BackoffLimitExceeded: 5 attempts"},
 		"failed, one runs yet":  {[]batchv1.Job{job("runs"), job("fails", failed)}, "failed: BackoffLimitExceeded: 5 attempts; " + ready, false, ""},
 		"one, as it is and was": {[]batchv1.Job{later(job("runs")), job("runs", failed)}, ready, false, ""},
@@ -79,54 +81,6 @@ func TestOf(t *testing.T) {
 			} else {
 				assert.EqualError(t, err, c.err)
 			}
-		})
-	}
-}
-
-// TestCoordinator: nn-worker 0 has another name with each engine.
-func TestCoordinator(t *testing.T) {
-	pod := func(name, role, index string, labels ...string) corev1.Pod {
-		all := map[string]string{"persia_job": "clicks"}
-		if role != "" {
-			all["app.kubernetes.io/name"] = role
-		}
-		for _, label := range labels {
-			all[label] = index
-		}
-		return corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: all}}
-	}
-	const ofSet, ofJob = "apps.kubernetes.io/pod-index", "batch.kubernetes.io/job-completion-index"
-	created := func(pod corev1.Pod, minute int, goes bool) corev1.Pod {
-		pod.CreationTimestamp = metav1.NewTime(now.Add(time.Duration(minute) * time.Minute))
-		if goes {
-			pod.DeletionTimestamp = &metav1.Time{Time: now}
-		}
-		return pod
-	}
-	for name, c := range map[string]struct {
-		pods []corev1.Pod
-		want string
-	}{
-		"no pod":      {},
-		"StatefulSet": {[]corev1.Pod{pod("clicks-nn-worker-1", "nn-worker", "1", ofSet), pod("clicks-nn-worker-0", "nn-worker", "0", ofSet)}, "clicks-nn-worker-0"},
-		"JobSet": {[]corev1.Pod{
-			pod("clicks-dataloader-0-0-aaaaa", "dataloader", "0", ofJob),
-			pod("clicks-nn-worker-0-1-bbbbb", "nn-worker", "1", ofJob),
-			pod("clicks-nn-worker-0-0-ccccc", "nn-worker", "0", ofJob),
-		}, "clicks-nn-worker-0-0-ccccc"},
-		"a substitute, before and after the pods of lost nodes": {[]corev1.Pod{
-			created(pod("clicks-nn-worker-0-0-gone", "nn-worker", "0", ofJob), 7, true),
-			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
-			created(pod("clicks-nn-worker-0-0-lost", "nn-worker", "0", ofJob), 9, true),
-		}, "clicks-nn-worker-0-0-new"},
-		"the newer one of two": {[]corev1.Pod{
-			created(pod("clicks-nn-worker-0-0-new", "nn-worker", "0", ofJob), 5, false),
-			created(pod("clicks-nn-worker-0-0-old", "nn-worker", "0", ofJob), 1, false),
-		}, "clicks-nn-worker-0-0-new"},
-		"PERSIA's operator": {[]corev1.Pod{pod("clicks-nn-worker-1", "", ""), pod("clicks-nn-worker-0", "", "")}, "clicks-nn-worker-0"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, coordinator("clicks", c.pods))
 		})
 	}
 }

@@ -1,0 +1,111 @@
+// Package answer reads what the coordinator of a training job answers, and has the sentences for people.
+package answer
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// version is the one of the documents that this package reads.
+const version = 1
+
+// Document is the state of a job (document in workload/persia/machine.py). All times are in seconds.
+type Document struct {
+	Version, Attempt           int
+	Run, Phase, Reason, Record string
+	// Waits are why no attempt can start. Without any, the job waits for time to pass, or Looks for its checkpoints.
+	Waits few
+	Looks bool
+	// Finished and Replicas are how many replicas of a role have finished, and how many there are.
+	Finished, Replicas map[string]int
+	// Troubles are for people to mend.
+	Troubles struct {
+		Lacks, Read, Write string
+		Reads, Writes      int
+		Full               bool
+		Stuck              float64
+		Strange            few
+	}
+	// Hangs is how long a volume has not answered, if that is too long.
+	Hangs      float64
+	Checkpoint *struct {
+		Path string
+		Age  float64
+	}
+	// Progress is the time since the script last reported some, or nil if it never does.
+	Progress *float64
+	Account
+}
+
+// few has the first of some texts, and how many there are.
+type few struct {
+	First []string
+	All   int
+}
+
+func (f few) String() string {
+	return strings.Join(f.First, "; ") + told(f.All > len(f.First), " and %d more", f.All-len(f.First))
+}
+
+// Read reads an answer. Before version 1, it was a text. An error tells of an answer of another release.
+func Read(text string) (d Document, err error) {
+	if !strings.HasPrefix(text, "{") {
+		return d, errors.New("the coordinator is of an older release of this program: run `pulumi up`, which restarts its pods")
+	}
+	if err := json.Unmarshal([]byte(text), &d); err != nil {
+		return d, fmt.Errorf("the coordinator's answer cannot be read: %w", err)
+	}
+	if d.Version != version {
+		return d, fmt.Errorf("the coordinator answers in version %d, and this program reads %d: use the release of the stack", d.Version, version)
+	}
+	return d, nil
+}
+
+// String says in one line what the job does, and what people have to mend.
+func (d Document) String() string {
+	t := d.Troubles
+	read := told(t.Read != "", "the checkpoints cannot be read: %s%s", t.Read, times(t.Reads))
+	write := cmp.Or(told(t.Write != "", "this cannot be recorded: %s%s", t.Write, times(t.Writes)), told(t.Full, "the volume is full"))
+	hangs := told(d.Hangs > 0, "a volume has not answered for %.0f s", d.Hangs)
+	switch d.Phase {
+	case "running":
+		return joined(fmt.Sprintf("running attempt %d: %d of %d nn-workers and %d of %d dataloaders have finished", d.Attempt,
+			d.Finished["nn-worker"], d.Replicas["nn-worker"], d.Finished["dataloader"], d.Replicas["dataloader"]),
+			told(t.Stuck > 0, "no sign of progress for %g s or longer", t.Stuck), cmp.Or(hangs, read), write, t.Strange.String())
+	case "waiting":
+		waits := cmp.Or(d.Waits.String(), told(d.Looks, "reading the checkpoints"), "backing off")
+		return joined(fmt.Sprintf("waiting after attempt %d (%s): %s", d.Attempt, cmp.Or(read, d.Reason), waits),
+			t.Lacks, hangs, write, t.Strange.String())
+	case "recording":
+		// Until its end is recorded, the loss of all pods would start the job again.
+		return fmt.Sprintf("finished in attempt %d; %s", d.Attempt,
+			cmp.Or(write, told(read != "", "this cannot be recorded: %s", read), "recording that in "+d.Record))
+	case "done":
+		return fmt.Sprintf("complete in attempt %d", d.Attempt)
+	case "failed":
+		return joined("failed: "+d.Reason, write, t.Strange.String())
+	case "superseded":
+		return "waiting: the coordinator of another pod has the run"
+	default:
+		return "waiting: the coordinator is of " + d.Phase
+	}
+}
+
+// told returns a text if something is so, or "".
+func told(so bool, format string, values ...any) string {
+	if !so {
+		return ""
+	}
+	return fmt.Sprintf(format, values...)
+}
+
+func times(n int) string { return told(n > 1, ", %d times in a row", n) }
+
+// joined joins the texts that are not empty.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
+}
