@@ -1,9 +1,12 @@
 package kube
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/internals"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
@@ -87,8 +90,12 @@ func TestOutputs(t *testing.T) {
 		*Access
 		Size, unexported int `pulumi:"size"`
 	}
-	assert.Equal(t, pulumi.Map{"url": pulumi.Any("u")}, Outputs(&component{Access: &Access{URL: "u"}}))
-	assert.Equal(t, pulumi.Map{"size": pulumi.Any(3)}, Outputs(&component{Size: 3, unexported: 4}))
+	outputs := Outputs(&component{Access: &Access{URL: "u"}})
+	require.Len(t, outputs, 1)
+	url, err := internals.UnsafeAwaitOutput(t.Context(), outputs["url"].(pulumi.Output))
+	require.NoError(t, err)
+	assert.Equal(t, "u", url.Value)
+	assert.Equal(t, []string{"size"}, slices.Collect(maps.Keys(Outputs(&component{Size: 3, unexported: 4}))))
 	assert.Empty(t, Outputs(struct{ Name string }{"n"}))
 }
 
