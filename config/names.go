@@ -12,3 +12,16 @@ const (
 	EnvNATS      = "PERSIA_NATS_URL"
 	EnvOlderNATS = "PERSIA_NATS_IP"
 )
+
+// Names that the program writes, and that tools read.
+const (
+	// PodsAnnotation has a digest of the pods that an object asks for. In the state of a stack, the API server has
+	// filled in the pods themselves, so only digests tell whether an update replaces them.
+	PodsAnnotation = "persia.com/pods"
+	// Completion and MetricsGateway are the label app.kubernetes.io/name of what a job runs besides its roles.
+	Completion     = "completion"
+	MetricsGateway = "metrics-gateway"
+	// NeedsTitle and EffectsTitle begin what the program says of a stack's needs, and of what an update does.
+	NeedsTitle   = "What the stack needs:"
+	EffectsTitle = "What this update does to what runs:"
+)

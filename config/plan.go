@@ -273,7 +273,7 @@ func (s *Stack) systemPods() []capacity.Pods {
 		{Name: "Kueue", Count: oneIf[s.InstallsKueue()], Requests: capacity.Kueue},
 		{Name: "provisioner", Count: oneIf[s.AsksForNodes()], Requests: capacity.Provisioner},
 		{Name: "metrics gateway", Count: jobs(func(j Job) bool { return j.EnableMetrics && !withGateway(j) }), Requests: capacity.MetricsGateway},
-		{Name: "completion", Count: jobs(func(j Job) bool { return !withGateway(j) && !operator(j) }), Requests: capacity.Completion},
+		{Name: Completion, Count: jobs(func(j Job) bool { return !withGateway(j) && !operator(j) }), Requests: capacity.Completion},
 		{Name: "completion with metrics gateway", Count: jobs(withGateway), Requests: capacity.CompletionWithGateway},
 		{Name: "completion by PERSIA's operator", Count: jobs(operator), Requests: capacity.OperatorCompletion},
 	}

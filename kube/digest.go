@@ -6,11 +6,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-)
 
-// PodsAnnotation has a digest of the pods that an object asks for. In the state of a stack, the API
-// server has filled in the pods themselves, so only digests tell whether an update replaces them.
-const PodsAnnotation = "persia.com/pods"
+	"persia/config"
+)
 
 // markPods annotates an object that has pods, unless its kind has none.
 func markPods(object runtime.Object, kind string) error {
@@ -33,7 +31,7 @@ func markPods(object runtime.Object, kind string) error {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[PodsAnnotation] = Hash(string(text))
+	annotations[config.PodsAnnotation] = Hash(string(text))
 	meta.SetAnnotations(annotations)
 	return err
 }

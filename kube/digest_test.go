@@ -9,6 +9,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
+
+	"persia/config"
 )
 
 // TestPodsAnnotation: the digest of an object changes when its pods do, and only then.
@@ -44,7 +46,7 @@ spec: {suspend: true, replicatedJobs: [{replicas: 1, template: {spec: {completio
 				}
 				require.NoError(t, yaml.Unmarshal([]byte(text), object))
 				require.NoError(t, markPods(object, c.kind))
-				return object.GetAnnotations()[PodsAnnotation]
+				return object.GetAnnotations()[config.PodsAnnotation]
 			}
 			assert.Equal(t, c.changes, digest(c.text) != digest(strings.Replace(c.text, c.old, c.new, 1)))
 			assert.Equal(t, c.kind == "ConfigMap", digest(c.text) == "")

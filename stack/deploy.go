@@ -101,7 +101,7 @@ func (d *deployment) check() (err error) {
 			return err
 		}
 	}
-	if err := d.ctx.Log.Info("What the stack needs:\n\n"+d.plan.String(), nil); err != nil {
+	if err := d.ctx.Log.Info(config.NeedsTitle+"\n\n"+d.plan.String(), nil); err != nil {
 		return err
 	}
 	warnings := d.cfg.Warnings()

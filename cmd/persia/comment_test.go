@@ -142,7 +142,6 @@ func TestMarkdown(t *testing.T) {
 	p := read(written(t, edit...))
 	want := strings.NewReplacer("~~~", "```", "FINGERPRINT", p.fingerprint()).Replace(edited)
 	assert.Equal(t, want, comment("Preview", "dev", p, 0))
-	assert.Equal(t, effects.Title, effectsTitle)
 }
 
 // TestTerminal: what a reader should not miss is last, in lines that fit, and in colors where there are some.

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"persia/config"
 )
 
 // event has the fields of an engine event that a comment needs (apitype.EngineEvent in Pulumi's SDK).
@@ -53,13 +55,6 @@ type preview struct {
 	messages, said string
 }
 
-const (
-	// needsTitle is the line that the program logs before its tables.
-	needsTitle = "What the stack needs:"
-	// effectsTitle is the first line of the program's warning about what an update does.
-	effectsTitle = "What this update does to what runs:"
-)
-
 // operations are the ones that change something, in the engine's order. A refresh reports every new status as an
 // update; the program's reaction to it is an operation of its own.
 var operations = []string{"create", "update", "delete", "replace", "import", "import-replacement", "discard",
@@ -96,9 +91,9 @@ func (p *preview) read(line string) {
 var engineSays = regexp.MustCompile(`^an unhandled error occurred: (1 error occurred:\n\t\* )?`)
 
 func (p *preview) diagnostic(severity, message string) {
-	if text, ok := strings.CutPrefix(message, needsTitle); ok {
+	if text, ok := strings.CutPrefix(message, config.NeedsTitle); ok {
 		p.needs = strings.Trim(text, "\n")
-	} else if text, ok := strings.CutPrefix(message, effectsTitle); ok {
+	} else if text, ok := strings.CutPrefix(message, config.EffectsTitle); ok {
 		p.effects = strings.TrimSpace(text)
 	} else if severity == "error" {
 		p.errors = append(p.errors, engineSays.ReplaceAllString(message, ""))
@@ -144,7 +139,7 @@ func (s step) title() string {
 func (s step) bookkeeping() bool {
 	metadata, _ := s.Old.Inputs["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
-	return s.Type == "kubernetes:batch/v1:Job" && labels["app.kubernetes.io/name"] == "completion"
+	return s.Type == "kubernetes:batch/v1:Job" && labels["app.kubernetes.io/name"] == config.Completion
 }
 
 // cost returns what an hour costs after the update, and the difference, or "".
@@ -212,16 +207,14 @@ func differences(before, after map[string]any) string {
 // unknown is how the engine writes a value that only the update computes.
 const unknown = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
-// podsAnnotation repeats, as a digest, the changes of the pods beside it.
-const podsAnnotation = "persia.com/pods"
-
 // flatten adds each value below a path, without what a provider notes for itself. A text of several lines is a digest:
 // the change of a script is for the pull request to show.
 func flatten(path string, value any, into map[string]string) {
 	switch value := value.(type) {
 	case map[string]any:
 		for name, inner := range value {
-			if !strings.HasPrefix(name, "__") && name != podsAnnotation {
+			// The annotation repeats, as a digest, the changes of the pods beside it.
+			if !strings.HasPrefix(name, "__") && name != config.PodsAnnotation {
 				flatten(strings.TrimPrefix(path+"."+name, "."), inner, into)
 			}
 		}

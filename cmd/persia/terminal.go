@@ -8,6 +8,8 @@ import (
 
 	"github.com/fatih/color"
 	"golang.org/x/term"
+
+	"persia/config"
 )
 
 // terminalWidth returns how many characters a line has. It is as on most terminals if out is none, or a narrow one.
@@ -49,13 +51,13 @@ func forTerminal(p *preview, diff bool) string {
 		text.WriteString(paint(strings.TrimSuffix(line, "\n")) + "\n")
 	}
 	if p.needs != "" {
-		fmt.Fprintf(&text, "\n%s\n\n%s\n", bold(needsTitle), p.needs)
+		fmt.Fprintf(&text, "\n%s\n\n%s\n", bold(config.NeedsTitle), p.needs)
 	}
 	for _, warning := range p.warnings {
 		fmt.Fprintf(&text, "\n%s\n", yellow(wrapped("warning: "+warning, width)))
 	}
 	if p.effects != "" {
-		fmt.Fprintf(&text, "\n%s\n%s\n", bold(effectsTitle), red(wrapped(p.effects, width)))
+		fmt.Fprintf(&text, "\n%s\n%s\n", bold(config.EffectsTitle), red(wrapped(p.effects, width)))
 	}
 	fmt.Fprintf(&text, "\n%s\n", bold(headline(p, 0)))
 	return text.String()

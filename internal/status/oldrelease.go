@@ -10,7 +10,7 @@ import (
 	"persia/config"
 )
 
-var natsURL = regexp.MustCompile(config.EnvNATS + ` nats://([^.:/]+)\.` + natsNamespace + `\b`)
+var natsURL = regexp.MustCompile(config.EnvNATS + ` nats://([^.:/]+)\.` + config.NATSNamespace + `\b`)
 
 // olderContract returns the contract of a job that a release without contracts has created, as far as objects tell.
 func olderContract(completion batchv1.Job, pods []corev1.Pod) config.Contract {

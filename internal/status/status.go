@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"persia/config"
 	"persia/gcp"
 )
 
@@ -38,9 +39,6 @@ type Job struct {
 	restCost string
 	Waits    []Wait
 }
-
-// natsNamespace has the servers of NATS.
-const natsNamespace = "nats-io"
 
 // Read reads the state of all jobs of a cluster at a time.
 func Read(ctx context.Context, cluster *rest.Config, now time.Time) (Report, error) {
@@ -90,11 +88,11 @@ func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interf
 		job.restCost = job.cost(nodes.Items)
 		report.Jobs = append(report.Jobs, job)
 	}
-	servers, err := client.CoreV1().Pods(natsNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=nats"})
+	servers, err := client.CoreV1().Pods(config.NATSNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=nats"})
 	if err != nil {
 		return Report{}, err
 	}
-	if report.NATS, err = waits(ctx, client, natsNamespace, servers.Items, nil); err != nil {
+	if report.NATS, err = waits(ctx, client, config.NATSNamespace, servers.Items, nil); err != nil {
 		return Report{}, err
 	}
 	missing, err := missingNATS(ctx, kinds, trainings)
@@ -171,7 +169,7 @@ func (j Job) cost(nodes []corev1.Node) string {
 	nodes = slices.DeleteFunc(slices.Clone(nodes), func(node corev1.Node) bool {
 		return !slices.ContainsFunc(j.Pods, func(pod corev1.Pod) bool {
 			name := pod.Labels["app.kubernetes.io/name"]
-			return pod.Spec.NodeName == node.Name && name != "completion" && name != "metrics-gateway"
+			return pod.Spec.NodeName == node.Name && name != config.Completion && name != config.MetricsGateway
 		})
 	})
 	if len(nodes) == 0 || j.Answer == nil {

@@ -132,7 +132,9 @@ func Ended(all []Training) (bool, error) {
 	return true, errors.Join(failures...)
 }
 
-func isCompletion(job batchv1.Job) bool { return job.Labels["app.kubernetes.io/name"] == "completion" }
+func isCompletion(job batchv1.Job) bool {
+	return job.Labels["app.kubernetes.io/name"] == config.Completion
+}
 
 // Of returns the training jobs that end with one of some Kubernetes Jobs, their completion, by name. During an update,
 // a changed job has two, and the newer one counts. owners are the StatefulSets and Jobs that create the pods of roles.
@@ -228,7 +230,7 @@ func progress(pods []corev1.Pod, owners []owner) string {
 		total += int(max(0, owner.wanted-owner.there))
 	}
 	for _, pod := range pods {
-		if pod.Labels["app.kubernetes.io/name"] == "completion" {
+		if pod.Labels["app.kubernetes.io/name"] == config.Completion {
 			continue
 		}
 		total++

@@ -34,7 +34,6 @@ import (
 	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
-	"persia/stack/effects"
 )
 
 const (
@@ -401,7 +400,7 @@ func (w warnings) Info(text string, _ *pulumi.LogArgs) error {
 // effects are the effects that the last up announced.
 func (e *engine) effects() []string {
 	for _, text := range e.warned {
-		if said, ok := strings.CutPrefix(text, effects.Title+"\n\n- "); ok {
+		if said, ok := strings.CutPrefix(text, config.EffectsTitle+"\n\n- "); ok {
 			return strings.Split(said, "\n- ")
 		}
 	}

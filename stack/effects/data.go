@@ -24,16 +24,19 @@ func (u *update) volumes() {
 		at, replaced := storedFolder{storage: was.storage, folder: was.folder}, u.after.Replaced != nil
 		switch former := u.formerProject(); {
 		case u.deletes(was.storage):
-			u.say(path, "the volume %s goes%s. To keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first", name, u.fate(at, ""))
+			u.say(path, "the volume %s goes%s. To keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first",
+				name, u.fate(at, ""))
 		case replaced && former != "" && strings.HasPrefix(was.storage, "Filestore "):
-			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it", name, was.storage, former)
+			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it",
+				name, was.storage, former)
 		case replaced && strings.HasPrefix(was.storage, directory):
 			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.storage)
 		case stays && !replaced && !slices.Equal(was.options, is.options) && len(u.before.Running()) > 0:
 			u.say(path, "pods that this update does not restart keep the old mountOptions of the volume %s. To restart a job that mounts it, "+
 				"run kubectl -n persia delete pods -l %s=JOB", name, config.JobLabel)
 		case !stays && !u.after.has(at):
-			u.say(path, "the volume %s is no longer in the stack file%s", name, u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
+			u.say(path, "the volume %s is no longer in the stack file%s", name,
+				u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
 		}
 	}
 }
@@ -106,9 +109,11 @@ func (u *update) pedl() {
 		data.WriteString(lostData(name, was))
 		switch {
 		case u.after.Replaced == nil && u.after.data(is) != at:
-			data.WriteString(u.fate(at, "The data of "+name+" stays in %s, which it no longer uses; to use it again, restore persia:pedl.postgresql"))
+			data.WriteString(u.fate(at, "The data of "+name+" stays in %s, which it no longer uses; "+
+				"to use it again, restore persia:pedl.postgresql"))
 		case u.after.Replaced != nil && strings.HasPrefix(at.storage, "the claim "):
-			fmt.Fprintf(&data, ". The data of %s does not move: its disk, of %s, stays in Google Cloud, and %s begins empty in the new cluster. To keep the data, copy it first with pg_dump", name, at, name)
+			fmt.Fprintf(&data, ". The data of %s does not move: its disk, of %s, stays in Google Cloud, "+
+				"and %s begins empty in the new cluster. To keep the data, copy it first with pg_dump", name, at, name)
 		}
 	}
 	var parts []string
@@ -155,7 +160,9 @@ func lostData(name string, workload Workload) string {
 
 // has reports whether a volume of the stack has a directory.
 func (s State) has(at storedFolder) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(s.volumes)), func(v volume) bool { return v.storage == at.storage && v.folder == at.folder })
+	return slices.ContainsFunc(slices.Collect(maps.Values(s.volumes)), func(v volume) bool {
+		return v.storage == at.storage && v.folder == at.folder
+	})
 }
 
 // MountsBucket reports whether pods of a workload mount a bucket.
@@ -243,8 +250,8 @@ func (s State) stored(training Training, folder config.Folder) storedFolder {
 func (s State) folder(workload Workload, folder config.Folder) storedFolder {
 	storage := "the claim " + folder.Claim
 	if folder.Claim == "" {
-		source := workload.volume(folder.Volume).VolumeSource
-		storage = storageOf(corev1.PersistentVolumeSource{NFS: source.NFS, HostPath: source.HostPath, GCEPersistentDisk: source.GCEPersistentDisk})
+		of := workload.volume(folder.Volume)
+		storage = storageOf(corev1.PersistentVolumeSource{NFS: of.NFS, HostPath: of.HostPath, GCEPersistentDisk: of.GCEPersistentDisk})
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
 		if of := s.volumes[name]; folder.Claim != "" && of.claim == folder.Claim {

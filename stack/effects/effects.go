@@ -15,15 +15,12 @@ import (
 	"persia/workload/nats"
 )
 
-// Title is the first line of the text of all effects.
-const Title = "What this update does to what runs:"
-
 // Text returns the effects as one text, or "" if there are none.
 func Text(effects []string) string {
 	if len(effects) == 0 {
 		return ""
 	}
-	return Title + "\n\n- " + strings.Join(effects, "\n- ")
+	return config.EffectsTitle + "\n\n- " + strings.Join(effects, "\n- ")
 }
 
 // Of returns what an update does to a stack. Paths are the paths of jobs in the stack file, by name.
@@ -62,7 +59,8 @@ func (u *update) cluster() {
 	for _, setting := range u.after.Replaced.Settings {
 		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", setting.Path, setting.Was, setting.Is))
 	}
-	u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, and all of the stack moves to another cluster", u.after.Replaced.Cluster)
+	u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, "+
+		"and all of the stack moves to another cluster", u.after.Replaced.Cluster)
 }
 
 // job says what becomes of the training of a job, and of its checkpoints.
@@ -99,7 +97,8 @@ func (u *update) job(path, name string) {
 		if is.Queue != "" {
 			until = fmt.Sprintf("which wait in the queue %s, behind the jobs of its priority, until there is room for all", is.Queue)
 		}
-		u.say(path, "the job %s restarts: this deletes its %d replicas and creates %d, %s. It then trains %s%s", name, was.Replicas(), is.Replicas(), until, start, u.ifComplete(was, is))
+		u.say(path, "the job %s restarts: this deletes its %d replicas and creates %d, %s. It then trains %s%s",
+			name, was.Replicas(), is.Replicas(), until, start, u.ifComplete(was, is))
 	default:
 		var roles []string
 		most := 0
@@ -107,7 +106,9 @@ func (u *update) job(path, name string) {
 			roles = append(roles, fmt.Sprintf("%s (%d)", role, is.Roles[role].Replicas))
 			most = max(most, is.Roles[role].Replicas)
 		}
-		u.say(path, "the job %s restarts: this replaces the pods of %s, one of each role at a time, and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. To replace all pods at once, suspend the job first",
+		u.say(path, "the job %s restarts: this replaces the pods of %s, one of each role at a time, "+
+			"and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. "+
+			"To replace all pods at once, suspend the job first",
 			name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), start)
 	}
 }
@@ -153,7 +154,8 @@ func (u *update) ifComplete(was, is Training) string {
 	if u.after.checkpoints(is) == (storedFolder{}) {
 		until = "and train it again"
 	}
-	return fmt.Sprintf(". If its run is complete, its %d replicas and the nodes for them come back %s; to prevent it, write suspend: true", is.Replicas(), until)
+	return fmt.Sprintf(". If its run is complete, its %d replicas and the nodes for them come back %s; "+
+		"to prevent it, write suspend: true", is.Replicas(), until)
 }
 
 // brokers says which jobs lose all of their NATS servers.
@@ -173,7 +175,8 @@ func (u *update) brokers() {
 			return maps.Equal(flat(output(was.object, path)), flat(output(is.object, path)))
 		})
 		if len(paths) > 0 {
-			u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once; %s", name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job))
+			u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once; %s",
+				name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job))
 		}
 	}
 }
@@ -184,7 +187,8 @@ func (u *update) withoutNATS(name string) string {
 	if training.byOperator() {
 		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
 	}
-	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. The next one begins when NATS answers, and trains %s", name, u.start(training))
+	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. "+
+		"The next one begins when NATS answers, and trains %s", name, u.start(training))
 }
 
 // count returns a number and the noun that it counts.

@@ -59,14 +59,18 @@ var poolSettings = []struct {
 	{field: "spot", output: "nodeConfig.spot"},
 	{field: "queuedProvisioning", output: "queuedProvisioning.enabled"},
 	{field: "reservation", output: "nodeConfig.reservationAffinity.values.0"},
-	{field: "compactPlacement", output: "placementPolicy.type", value: func(p WantedPool) any { return map[bool]string{true: "COMPACT"}[p.CompactPlacement] }},
+	{field: "compactPlacement", output: "placementPolicy.type", value: func(p WantedPool) any {
+		return map[bool]string{true: "COMPACT"}[p.CompactPlacement]
+	}},
 	{field: "gpu.type", output: accelerator + "type"},
 	{field: "gpu.count", output: accelerator + "count"},
 	{field: "imageType", output: "nodeConfig.imageType"},
 	{field: "localSsdCount", output: "nodeConfig.ephemeralStorageLocalSsdConfig.localSsdCount"},
 	{field: "fastSocket", output: "nodeConfig.fastSocket.enabled", recreates: true},
 	{field: "maxPodsPerNode", output: "maxPodsPerNode"},
-	{field: "persia:cluster.encryption.bootDisks", output: "nodeConfig.bootDiskKmsKey", value: func(p WantedPool) any { return p.Cluster.Encryption.BootDisks }},
+	{field: "persia:cluster.encryption.bootDisks", output: "nodeConfig.bootDiskKmsKey", value: func(p WantedPool) any {
+		return p.Cluster.Encryption.BootDisks
+	}},
 	{field: "persia:cluster.imageStreaming", output: "nodeConfig.gcfsConfig.enabled", value: func(p WantedPool) any {
 		return p.Cluster.ImageStreaming && p.ImageType == gcp.ImageCOS
 	}},
@@ -111,7 +115,8 @@ func (s State) Leaving(pools []config.Pool) []config.Pool {
 		was := s.pools[name].settings
 		number := func(field string) int { n, _ := strconv.Atoi(was[field]); return n }
 		leaving = append(leaving, config.Pool{
-			Name: name, MachineType: was["machineType"], Nodes: new(s.pools[name].mostNodes()), Spot: was["spot"] != "", Reservation: was["reservation"],
+			Name: name, MachineType: was["machineType"], Nodes: new(s.pools[name].mostNodes()),
+			Spot: was["spot"] != "", Reservation: was["reservation"],
 			Disk: config.Disk{Type: was["disk.type"], SizeGB: number("disk.sizeGb")}, LocalSSDs: number("localSsdCount"),
 			GPU: &config.GPU{Type: was["gpu.type"], Count: number("gpu.count")},
 		})
@@ -167,10 +172,12 @@ func (u *update) pools() {
 				u.say(is.path.String(), "GKE deletes nodes of the pool %s: %s%s", name, strings.Join(lost, ", "), u.onPool(name, 1))
 			}
 		case recreates:
-			u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. This takes %s, about %s if a round takes %s%s",
-				name, is.atOnce, count(is.rounds, "round"), minutes(time.Duration(is.rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, is.rounds))
+			u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. "+
+				"This takes %s, about %s if a round takes %s%s", name, is.atOnce, count(is.rounds, "round"),
+				minutes(time.Duration(is.rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, is.rounds))
 		default:
-			u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: about %s without nodes, if each of the two takes %s%s",
+			u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: "+
+				"about %s without nodes, if each of the two takes %s%s",
 				name, minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, 0))
 		}
 	}
@@ -236,11 +243,14 @@ func (u *update) onPool(pool string, rounds int) string {
 		switch roles := u.before.rolesOn(training, pool); {
 		case roles == "":
 		case training.byOperator():
-			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, because the operator creates no pod again", roles, name)
+			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, "+
+				"because the operator creates no pod again", roles, name)
 		case rounds > 0:
-			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.start(is))
+			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. "+
+				"To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.start(is))
 		default:
-			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready on other nodes, and trains %s", roles, name, u.start(is))
+			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready "+
+				"on other nodes, and trains %s", roles, name, u.start(is))
 		}
 		if servers, has := u.before.Brokers[training.contract().NATS]; has && servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
 			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))

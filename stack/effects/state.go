@@ -59,7 +59,7 @@ type Workload struct {
 
 // newWorkload returns the pods of a role whose object has some annotations.
 func newWorkload(replicas int, pod corev1.PodSpec, annotations map[string]string) Workload {
-	workload := Workload{Replicas: replicas, Pod: pod, Digest: annotations[kube.PodsAnnotation]}
+	workload := Workload{Replicas: replicas, Pod: pod, Digest: annotations[config.PodsAnnotation]}
 	var has bool
 	if workload.contract, has = config.ContractOf(annotations); !has {
 		workload.contract = oldContract(workload)
@@ -172,7 +172,7 @@ func (s State) addNATS(cluster *kube.Custom[map[string]any]) {
 // addPEDL adds a workload that is in a namespace of PEDL.
 func (s State) addPEDL(meta metav1.ObjectMeta, pod corev1.PodTemplateSpec) {
 	if meta.Namespace == pedl.NamespaceName || meta.Namespace == pedl.AgentNamespaceName {
-		s.pedl[meta.Name] = Workload{Pod: pod.Spec, Digest: meta.Annotations[kube.PodsAnnotation]}
+		s.pedl[meta.Name] = Workload{Pod: pod.Spec, Digest: meta.Annotations[config.PodsAnnotation]}
 	}
 }
 
@@ -225,7 +225,8 @@ func rolesOf(spec persiav1.PersiaJobSpec, annotations map[string]string) map[str
 		if role.Resources != nil {
 			container.Resources = *role.Resources
 		}
-		roles[name] = newWorkload(int(role.Replicas), corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}, annotations)
+		pod := corev1.PodSpec{Containers: []corev1.Container{container}, Volumes: spec.Volumes}
+		roles[name] = newWorkload(int(role.Replicas), pod, annotations)
 	}
 	return roles
 }

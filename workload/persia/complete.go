@@ -39,7 +39,7 @@ const FailedStatus = 3
 // the training job is complete, and with [FailedStatus] when it has failed. Other changes make it another
 // one, because a failed job gets another chance when it is changed.
 func completionJob(args JobArgs, names names, changes string, podLabels map[string]string, pod corev1.PodSpec) *batchv1.Job {
-	labels := kube.Labels("completion", names.completion)
+	labels := kube.Labels(config.Completion, names.completion)
 	maps.Copy(podLabels, labels)
 	labels[config.JobLabel] = names.job
 	spec := batchv1.JobSpec{
@@ -87,8 +87,10 @@ func text(object any) string {
 }
 
 // completionPod returns the pod of a completion, with one container.
-func completionPod(placement kube.Placement, container corev1.Container, user int64, requests capacity.Resources, memory string) corev1.PodSpec {
-	container.Name = "completion"
+func completionPod(
+	on kube.Placement, container corev1.Container, user int64, requests capacity.Resources, memory string,
+) corev1.PodSpec {
+	container.Name = config.Completion
 	container.Resources = corev1.ResourceRequirements{
 		Requests: kube.Requests(requests),
 		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
@@ -100,7 +102,7 @@ func completionPod(placement kube.Placement, container corev1.Container, user in
 		Containers:                   []corev1.Container{container},
 	}
 	kube.Restrict(&pod, user)
-	placement.Apply(&pod)
+	on.Apply(&pod)
 	return pod
 }
 
@@ -161,11 +163,13 @@ const operatedCompletionUser = 1000
 // list the pods of the namespace, and a route to the API server. The pod does not count as one of
 // the job's.
 func completionRights(names names) []runtime.Object {
-	labels := kube.Labels("completion", names.completion)
+	labels := kube.Labels(config.Completion, names.completion)
 	meta := kube.Meta(NamespaceName, names.completion, labels)
 	return []runtime.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: new(false)},
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}}},
+		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+		}},
 		&rbacv1.RoleBinding{
 			ObjectMeta: meta,
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},

@@ -49,7 +49,10 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	roles := rolesOf(args, names)
 	objects := r.Component("persia:workload:Job", name)
 	objects.Outputs = args
-	account := objects.Add(name, serviceAccount(args.ServiceAccount, names.labels), args.Needs)
+	// The account has rights outside of the cluster through Workload Identity.
+	account := objects.Add(name, &corev1.ServiceAccount{
+		ObjectMeta: kube.Meta(NamespaceName, args.ServiceAccount, names.labels), AutomountServiceAccountToken: new(false),
+	}, args.Needs)
 	// The other objects of the job come after its policy: no pod runs without it. So needs are once in the state, and
 	// not with every object, where they would be the largest part of a stack of many jobs.
 	needs := kube.Needs(objects.Add(name, jobPolicy(names, args.Broker.Egress), kube.Needs(account)))
@@ -79,15 +82,6 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 		name := name + "-" + role.Name
 		service := objects.Add(name, headlessService(role), needs)
 		objects.Add(name, statefulSet(role, args.Job.Contract()), append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.Replicas))
-	}
-}
-
-// serviceAccount returns the identity of the job's pods. It has rights outside of the cluster through Workload
-// Identity.
-func serviceAccount(name string, labels map[string]string) *corev1.ServiceAccount {
-	return &corev1.ServiceAccount{
-		ObjectMeta:                   kube.Meta(NamespaceName, name, labels),
-		AutomountServiceAccountToken: new(false),
 	}
 }
 

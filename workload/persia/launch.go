@@ -34,17 +34,10 @@ const (
 
 // scripts returns the scripts that containers start with, by file name.
 func scripts() map[string]string {
-	entries, err := scriptFiles.ReadDir(".")
-	if err != nil {
-		// They are part of the program.
-		panic(err)
-	}
 	files := map[string]string{}
+	entries, _ := scriptFiles.ReadDir(".") // they are part of the program
 	for _, entry := range entries {
-		content, err := scriptFiles.ReadFile(entry.Name())
-		if err != nil {
-			panic(err)
-		}
+		content, _ := scriptFiles.ReadFile(entry.Name())
 		files[entry.Name()] = string(content)
 	}
 	return files

@@ -25,7 +25,7 @@ const scrapedLabel = "prom"
 
 // gatewayLabels returns the labels of a gateway's objects and pod.
 func gatewayLabels(names names) map[string]string {
-	labels := kube.Labels("metrics-gateway", names.gateway)
+	labels := kube.Labels(config.MetricsGateway, names.gateway)
 	labels[config.JobLabel] = names.job
 	return labels
 }
@@ -75,7 +75,7 @@ func metricsDeployment(names names, image string, placement kube.Placement) *app
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(1)),
 			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{
-				"app.kubernetes.io/name":     "metrics-gateway",
+				"app.kubernetes.io/name":     config.MetricsGateway,
 				"app.kubernetes.io/instance": labels["app.kubernetes.io/instance"],
 			}},
 			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels}, Spec: pod},
@@ -88,11 +88,10 @@ func metricsDeployment(names names, image string, placement kube.Placement) *app
 // each series gets its job from a label of the pod.
 func podMonitoring() *kube.PodMonitoring {
 	const name = "metrics-gateways"
-	labels := kube.Labels("metrics-gateway", name)
+	labels := kube.Labels(config.MetricsGateway, name)
 	// By upstream's label, and by number since upstream gives the port no name: the gateways that PERSIA's operator
 	// makes are scraped, too.
-	scraped := metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: scrapedLabel, Operator: metav1.LabelSelectorOpExists}}}
-	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, labels), scraped, metricsGatewayPort, config.JobLabel)
+	return kube.NewPodMonitoring(kube.Meta(NamespaceName, name, labels), labelled(scrapedLabel), metricsGatewayPort, config.JobLabel)
 }
 
 // dashboard shows the metrics of all jobs in Grafana.

@@ -88,11 +88,15 @@ func jobPolicy(names names, broker networkingv1.NetworkPolicyEgressRule) *networ
 // the stack.
 func PodsOf(job string) metav1.LabelSelector {
 	if job == "" {
-		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: config.JobLabel, Operator: metav1.LabelSelectorOpExists,
-		}}}
+		return labelled(config.JobLabel)
 	}
 	return metav1.LabelSelector{MatchLabels: map[string]string{config.JobLabel: job}}
+}
+
+// labelled selects what has a label.
+func labelled(key string) metav1.LabelSelector {
+	exists := metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists}
+	return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{exists}}
 }
 
 // metadataServer gives a pod its identity at Google Cloud: at the first address with GKE Dataplane V2, and at the

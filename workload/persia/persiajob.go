@@ -2,7 +2,6 @@ package persia
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -23,13 +22,12 @@ import (
 // deletes the old job first, and creates the new one when the last pod is gone.
 func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	planned := persiaJob(args)
-	text, err := json.Marshal(planned.Spec)
-	r.Fail(err)
+	changes := text(planned.Spec)
 	objects := r.Component("persia:operator:Job", name)
 	names := namesOf(args.Job)
 	needs := kube.Needs(objects.Add(name, jobPolicy(names, args.Broker.Egress), args.Needs))
 	guard := objects.Add(name, guard(args, planned.Spec), needs, kube.WorkloadTimeouts(),
-		pulumi.DeleteBeforeReplace(true), pulumi.ReplacementTrigger(pulumi.String(text)),
+		pulumi.DeleteBeforeReplace(true), pulumi.ReplacementTrigger(pulumi.String(changes)),
 		// As it is while its job runs, it would never be ready.
 		pulumi.ReplaceOnChanges([]string{"*"}))
 	registered := objects.Add(name, planned, append(kube.Needs(guard), needs...), kube.WorkloadTimeouts(),
@@ -41,29 +39,21 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	for _, object := range completionRights(names) {
 		after = append(after, objects.Add(name+"-completion", object, needs))
 	}
-	addCompletion(objects, name, operatedCompletion(args, names, string(text)), after)
+	addCompletion(objects, name, operatedCompletion(args, names, changes), after)
 }
 
+// persiaJob returns a job as the operator's resource. A suspended one has no pods.
 func persiaJob(args JobArgs) *persiav1.PersiaJob {
-	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
-	meta.Annotations = args.Job.Contract().Annotation()
-	return &persiav1.PersiaJob{
-		TypeMeta:   metav1.TypeMeta{APIVersion: persiav1.Group + "/" + persiav1.Version, Kind: persiav1.Kind},
-		ObjectMeta: meta,
-		Spec:       persiaJobSpec(args),
-	}
-}
-
-// persiaJobSpec returns a job as the operator's resource. A suspended one has no pods.
-func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
 	job := args.Job
+	meta := kube.Meta(NamespaceName, job.Name, kube.Labels("persia-job", job.Name))
+	meta.Annotations = job.Contract().Annotation()
 	var mounts []config.Mount
 	for _, role := range job.Roles() {
 		mounts = append(mounts, job.MountsOf(*role.Role)...)
 	}
 	claims := claimVolumes(args.Claims, mounts)
 	scripts, _ := scriptsVolume()
-	return persiav1.PersiaJobSpec{
+	spec := persiav1.PersiaJobSpec{
 		PersiaEnv:     persiav1.PersiaEnv(job.PersiaEnv),
 		EnableMetrics: new(job.EnableMetrics && !job.Suspend),
 		// The operator has one list for the job, and mounts no shared memory.
@@ -81,40 +71,35 @@ func persiaJobSpec(args JobArgs) persiav1.PersiaJobSpec {
 		RestartPolicy:   job.RestartPolicy,
 		ImagePullPolicy: job.ImagePullPolicy,
 	}
+	kind := metav1.TypeMeta{APIVersion: persiav1.Group + "/" + persiav1.Version, Kind: persiav1.Kind}
+	return &persiav1.PersiaJob{TypeMeta: kind, ObjectMeta: meta, Spec: spec}
 }
 
 // scriptedRole returns a role that runs a script of the user through a script of the program.
 func scriptedRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1.Role {
-	role := persiaRole(args, claims, kind)
+	job, role := args.Job, persiaRole(args, claims, kind)
 	_, scripts := scriptsVolume()
 	role.VolumeMounts = withSharedMemory(append(role.VolumeMounts, scripts))
-	role.Env = append(role.Env, operatedScriptEnv(args.Job, kind)...)
-	return role
-}
-
-// operatedScriptEnv returns the variables that make persia-launcher run the program's script, and the settings of the
-// script. The operator puts them after its own variables, so they can refer to them.
-func operatedScriptEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 	script, entry := job.PersiaEnv.DataloaderEntry, "PERSIA_DATALOADER_ENTRY"
-	nnWorker := kind.Name == config.KindNNWorker.Name
-	if nnWorker {
+	if kind.Name == nnWorker {
 		script, entry = job.PersiaEnv.NNWorkerEntry, "PERSIA_NN_WORKER_ENTRY"
 	}
-	env := append([]corev1.EnvVar{
+	// These make persia-launcher run the program's script, and are its settings. The operator puts them after its own
+	// variables, so they can refer to them.
+	role.Env = slices.Concat(role.Env, []corev1.EnvVar{
 		{Name: "PERSIA_ROLE", Value: kind.Name},
 		{Name: "PERSIA_SCRIPT", Value: script},
 		{Name: entry, Value: entryFile},
-	}, gpuEnv(*kind.Of(&job))...)
-	env = append(env, metricsEnv(job, kind)...)
-	if nnWorker {
-		env = append(env,
+	}, gpuEnv(*kind.Of(&job)), metricsEnv(job, kind))
+	if kind.Name == nnWorker {
+		role.Env = append(role.Env,
 			corev1.EnvVar{Name: "PERSIA_NODE_RANK", Value: "$(REPLICA_INDEX)"},
 			corev1.EnvVar{Name: "PERSIA_NODES", Value: "$(REPLICA_SIZE)"},
 			// torch.distributed.launch shall not wait for other pods.
 			corev1.EnvVar{Name: "REPLICA_INDEX", Value: "0"},
 			corev1.EnvVar{Name: "REPLICA_SIZE", Value: "1"})
 	}
-	return env
+	return role
 }
 
 func persiaRole(args JobArgs, claims []corev1.Volume, kind config.Kind) persiav1.Role {

@@ -29,8 +29,8 @@ func podVolumes(args JobArgs, role role) ([]corev1.Volume, []corev1.VolumeMount)
 		volumes, mounts = append(volumes, sharedMemory), with
 	}
 	scripts, scriptsMount := scriptsVolume()
-	volumes = append(volumes, scripts, corev1.Volume{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
-	return volumes, append(mounts, scriptsMount, corev1.VolumeMount{Name: "state", MountPath: podState})
+	state := corev1.Volume{Name: "state", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
+	return append(volumes, scripts, state), append(mounts, scriptsMount, corev1.VolumeMount{Name: state.Name, MountPath: podState})
 }
 
 // claimVolumes returns a volume for each claim that is mounted, which is read-only if all of its mounts are.
