@@ -215,9 +215,7 @@ func (f storedFolder) String() string {
 
 // checkpoints returns where the attempts of a job write their checkpoints. It is empty if the job has no such folder,
 // or if PERSIA's operator creates its pods.
-func (s State) checkpoints(training Training) storedFolder {
-	return s.stored(training, training.contract().Checkpoints)
-}
+func (s State) checkpoints(of Training) storedFolder { return s.stored(of, of.contract().Checkpoints) }
 
 // saved returns where the script of a job saves its checkpoints, as far as that is known.
 func (s State) saved(training Training) storedFolder {

@@ -277,12 +277,9 @@ func (t Training) nnWorkers() Workload { return t.Roles[config.KindNNWorker.Name
 // contract returns the contract of a job.
 func (t Training) contract() config.Contract { return t.nnWorkers().contract }
 
-// container returns the container of a workload.
+// container returns the container of a workload, which is empty if there is none.
 func (w Workload) container() corev1.Container {
-	if len(w.Pod.Containers) == 0 {
-		return corev1.Container{}
-	}
-	return w.Pod.Containers[0]
+	return first(w.Pod.Containers, func(corev1.Container) bool { return true })
 }
 
 // variable returns an environment variable, which is empty if there is none.

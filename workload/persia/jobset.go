@@ -19,11 +19,8 @@ import (
 // The coordinator alone decides about attempts, so no number of failures ends a Job, and none restarts the JobSet.
 func jobSet(args JobArgs, names names, roles []role) *queue.JobSet {
 	spec := queue.JobSetSpec{
-		Network: queue.Network{EnableDNSHostnames: true, Subdomain: names.job, PublishNotReadyAddresses: true},
-		SuccessPolicy: queue.SuccessPolicy{
-			Operator:             "All",
-			TargetReplicatedJobs: []string{nnWorker},
-		},
+		Network:       queue.Network{EnableDNSHostnames: true, Subdomain: names.job, PublishNotReadyAddresses: true},
+		SuccessPolicy: queue.SuccessPolicy{Operator: "All", TargetReplicatedJobs: []string{nnWorker}},
 		FailurePolicy: queue.FailurePolicy{MaxRestarts: 0},
 	}
 	for _, role := range roles {
@@ -31,11 +28,7 @@ func jobSet(args JobArgs, names names, roles []role) *queue.JobSet {
 		if role.Name == nnWorker {
 			template.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: new("0")}}}
 		}
-		spec.ReplicatedJobs = append(spec.ReplicatedJobs, queue.ReplicatedJob{
-			Name:     role.Name,
-			Replicas: 1,
-			Template: template,
-		})
+		spec.ReplicatedJobs = append(spec.ReplicatedJobs, queue.ReplicatedJob{Name: role.Name, Replicas: 1, Template: template})
 	}
 	meta := kube.Meta(NamespaceName, names.job, maps.Clone(names.labels))
 	meta.Annotations = args.Job.Contract().Annotation()
