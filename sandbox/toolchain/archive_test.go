@@ -35,17 +35,8 @@ func archiveOf(t *testing.T) (root, file string) {
 	write(t, filepath.Join(root, "small", "source", "main.go"), strings.ReplaceAll(tinyMain, "tiny", "small"))
 	file = filepath.Join(t.TempDir(), "archives", "programs.tar.gz")
 	var progress bytes.Buffer
-	require.NoError(t, smallBuilder(t, root).writeArchive(t.Context(), []tool{small}, file, &progress), &progress)
+	require.NoError(t, builderOf(t, small, root).writeArchive(t.Context(), []tool{small}, file, &progress), &progress)
 	return root, file
-}
-
-func smallBuilder(t *testing.T, root string) *builder {
-	t.Helper()
-	b := &builder{moduleRoot: root, binDir: t.TempDir(), patience: patience}
-	var err error
-	b.goVersion, err = b.goCommand(t.Context(), small.dir, "env", "GOVERSION")
-	require.NoError(t, err)
-	return b
 }
 
 // takeSmall takes small from an archive and compiles it if that is not possible. It returns what the user reads.
@@ -70,7 +61,7 @@ func TestTake(t *testing.T) {
 	defer server.Close()
 	for name, archive := range map[string]string{"a file": file, "a URL": server.URL + "/programs.tar.gz"} {
 		t.Run(name, func(t *testing.T) {
-			b := smallBuilder(t, root)
+			b := builderOf(t, small, root)
 			said := takeSmall(t, b, archive)
 			assert.Equal(t, "toolchain: 1 programs taken from the archive\n", said)
 			assert.Empty(t, takeSmall(t, b, "nowhere"), "nothing is missing any more")
@@ -112,7 +103,7 @@ func TestTakeNothing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
 			require.NoError(t, os.CopyFS(root, os.DirFS(original)))
-			b := smallBuilder(t, root)
+			b := builderOf(t, small, root)
 			if name == "hangs" {
 				b.patience = time.Second // a slow server of another case is waited for
 			}
@@ -135,7 +126,7 @@ func TestTakeNothing(t *testing.T) {
 
 func TestTakeIsInterrupted(t *testing.T) {
 	root, file := archiveOf(t)
-	b := smallBuilder(t, root)
+	b := builderOf(t, small, root)
 	ctx, cancel := context.WithCancel(t.Context())
 	asked := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -40,11 +40,12 @@ func write(t *testing.T, path, content string) {
 	require.NoError(t, os.WriteFile(path, []byte(content), 0o644))
 }
 
-func tinyBuilder(t *testing.T, root, binDir string) *builder {
+// builderOf returns a builder of a tool in a module root.
+func builderOf(t *testing.T, of tool, root string) *builder {
 	t.Helper()
-	b := &builder{moduleRoot: root, binDir: binDir}
+	b := &builder{moduleRoot: root, binDir: t.TempDir(), patience: patience}
 	var err error
-	b.goVersion, err = b.goCommand(t.Context(), tiny.dir, "env", "GOVERSION")
+	b.goVersion, err = b.goCommand(t.Context(), of.dir, "env", "GOVERSION")
 	require.NoError(t, err)
 	return b
 }
@@ -53,7 +54,7 @@ func TestCompile(t *testing.T) {
 	// Neither the user's flags nor a workspace reach the build.
 	t.Setenv("GOFLAGS", "-mod=mod -tags=nonsense")
 	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "go.work"))
-	b := tinyBuilder(t, tinyRoot(t), t.TempDir())
+	b := builderOf(t, tiny, tinyRoot(t))
 
 	require.NoError(t, b.compile(t.Context(), tiny, "v1.2.3"))
 	output, err := exec.Command(filepath.Join(b.binDir, "tiny")).CombinedOutput()
@@ -87,7 +88,7 @@ func TestStale(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := tinyBuilder(t, tinyRoot(t), t.TempDir())
+			b := builderOf(t, tiny, tinyRoot(t))
 			stamp, err := b.stamp(tiny)
 			require.NoError(t, err)
 			write(t, filepath.Join(b.binDir, "tiny"), "binary")
@@ -120,7 +121,7 @@ func removeBinary(name string) func(*testing.T, *builder, *tool) {
 func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
 	root := tinyRoot(t)
 	write(t, filepath.Join(root, "tiny", "main.go"), "package main\n\nfunc main() { undefined() }\n")
-	b := tinyBuilder(t, root, t.TempDir())
+	b := builderOf(t, tiny, root)
 
 	err := b.compile(t.Context(), tiny, "v1.2.3")
 	require.ErrorContains(t, err, "undefined: undefined", "the compiler's own words")

@@ -116,8 +116,7 @@ func serve(manager ctrl.Manager) error {
 		return err
 	}
 	return errors.Join(
-		controllers.NewJobSetReconciler(manager.GetClient(), manager.GetScheme(),
-			manager.GetEventRecorderFor("jobset")).SetupWithManager(manager),
+		controllers.NewJobSetReconciler(manager.GetClient(), manager.GetScheme(), manager.GetEventRecorderFor("jobset")).SetupWithManager(manager),
 		controllers.NewPodReconciler(manager.GetClient(), manager.GetScheme(), manager.GetEventRecorderFor("pod")).SetupWithManager(manager),
 		webhookOfJobSets.SetupWebhookWithManager(manager),
 	)

@@ -1,5 +1,6 @@
-// Network-policies enforces the NetworkPolicies of a cluster on the pods of one node, by kube-router's controller for
-// them. Kube-router's own program brings its routing and its service proxy along, which this node does not use.
+// Network-policies enforces the NetworkPolicies of a cluster on the pods of one node,
+// by kube-router's controller for them. Kube-router's own program brings its routing
+// and its service proxy along, which this node does not use.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Pause is the first container of every pod: it holds the pod's network and ends when it is told to. Where containers
-// share their processes, it is also the parent of those that lose theirs.
+// Pause is the first container of every pod: it holds the pod's network and ends when
+// it is told to. Where containers share their processes, it is also the parent of those
+// that lose theirs.
 package main
 
 import (
