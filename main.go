@@ -1,6 +1,5 @@
-// Persia brings up PERSIA recommender training on Google Cloud: a GKE cluster
-// with GPU node pools, the NVIDIA driver, checkpoint volumes, NATS and the jobs
-// that a stack file describes. It is a Pulumi program: see README.md.
+// Persia brings up PERSIA recommender training on Google Cloud: a GKE cluster with GPU node pools, the NVIDIA driver,
+// checkpoint volumes, NATS and the jobs that a stack file describes. It is a Pulumi program: see README.md.
 package main
 
 import (

@@ -131,19 +131,30 @@ func (p Plan) trainings() *table {
 		if !training.Known() && training.Measured == nil {
 			continue
 		}
-		fails, interval, cost := "none yet", "unknown", "unknown"
-		if training.BetweenFailures > 0 {
-			fails = fmt.Sprintf("%.1f h", training.BetweenFailures)
+		if training.Partial {
+			full := training
+			full.Job, full.Partial = training.Job+", full recovery", false
+			table.row(full.cells()...)
+			training.Job += ", partial recovery"
 		}
-		if training.Known() {
-			interval = fmt.Sprintf("%.0f min", training.BestInterval()*60)
-		}
-		if useful := training.UsefulHourCost(); useful != nil {
-			cost = dollars(*useful) + " " + gcp.PriceCurrency
-		}
-		table.row(training.Job, fails, interval, fmt.Sprintf("%.0f%%", training.Useful()*100), cost)
+		table.row(training.cells()...)
 	}
 	return table
+}
+
+// cells returns the row of a training.
+func (t Training) cells() []string {
+	fails, interval, cost := "none yet", "unknown", "unknown"
+	if t.BetweenFailures > 0 {
+		fails = fmt.Sprintf("%.1f h", t.BetweenFailures)
+	}
+	if t.Known() {
+		interval = fmt.Sprintf("%.0f min", t.BestInterval()*60)
+	}
+	if useful := t.UsefulHourCost(); useful != nil {
+		cost = dollars(*useful) + " " + gcp.PriceCurrency
+	}
+	return []string{t.Job, fails, interval, fmt.Sprintf("%.0f%%", t.Useful()*100), cost}
 }
 
 // table aligns columns. The last cells of a row may be left out. A table without rows is not written.

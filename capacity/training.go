@@ -17,6 +17,8 @@ type Training struct {
 	BetweenFailures float64
 	// HourlyCost is the cost of the node pools that the job uses, or nil if it is unknown.
 	HourlyCost *float64
+	// Partial is true if servers keep their memory when another replica fails.
+	Partial bool
 	// Measured is the share of hours that were useful, or nil for a plan.
 	Measured *float64
 }
@@ -54,10 +56,27 @@ func (t Training) Measure(record, job string) (Training, error) {
 	return t, nil
 }
 
+const (
+	// fullShare is the share of failures after which all replicas of a job with partial recovery start from a checkpoint
+	// after all: several servers are lost, or the next attempt ends before it makes progress. It is a guess.
+	fullShare = 0.1
+	// denseHours is what a job with partial recovery trains again: half a minute, if it saves its dense model every minute.
+	denseHours = 0.5 / 60
+)
+
+// fromCheckpoints returns the training with the failures after which all replicas start from a checkpoint.
+func (t Training) fromCheckpoints() Training {
+	t.Partial, t.BetweenFailures = false, t.BetweenFailures/fullShare
+	return t
+}
+
 // BestInterval returns the time of training between two checkpoints with which the job makes
 // the most progress (J. T. Daly, "A higher order estimate of the optimum checkpoint interval for
 // restart dumps", 2006, equation 37, which refines Young's formula of 1974).
 func (t Training) BestInterval() float64 {
+	if t.Partial {
+		return t.fromCheckpoints().BestInterval()
+	}
 	if t.Checkpoint >= 2*t.BetweenFailures {
 		return t.BetweenFailures
 	}
@@ -69,6 +88,9 @@ func (t Training) BestInterval() float64 {
 // repeat, with an interval between checkpoints (Daly, for failures at random).
 func (t Training) UsefulShare(interval float64) float64 {
 	m := t.BetweenFailures
+	if t.Partial {
+		return t.fromCheckpoints().UsefulShare(interval) * math.Exp((fullShare-1)*(t.Restart+denseHours)/m)
+	}
 	return interval / (m * math.Exp(t.Restart/m) * math.Expm1((interval+t.Checkpoint)/m))
 }
 

@@ -14,13 +14,18 @@ import (
 // trained after the last checkpoint, and may also come during a restart or a checkpoint.
 func simulatedShare(job Training, interval float64, seed uint64) float64 {
 	random := rand.New(rand.NewPCG(seed, 1))
-	useful, all := 0.0, 0.0
+	useful, all, since := 0.0, 0.0, 0.0 // since is the time of training that servers have kept
 	for range 50_000 {
 		alive := random.ExpFloat64() * job.BetweenFailures
 		all += alive
-		if training := alive - job.Restart; training > 0 {
+		if job.Partial && random.Float64() > fullShare { // what was trained stays
+			since += max(0, alive-job.Restart-denseHours)
+			continue
+		}
+		if training := since + alive - job.Restart; training > 0 {
 			useful += interval * math.Floor(training/(interval+job.Checkpoint))
 		}
+		since = 0
 	}
 	return useful / all
 }
@@ -35,7 +40,7 @@ func TestTrainingAsSimulated(t *testing.T) {
 		"spot machines":    {Checkpoint: 5.0 / 60, Restart: 10.0 / 60, BetweenFailures: 3, HourlyCost: &cost},
 		"a hundred nodes":  {Checkpoint: 0.1, Restart: 0.25, BetweenFailures: 20, HourlyCost: &cost},
 		"long checkpoints": {Checkpoint: 0.5, Restart: 0.25, BetweenFailures: 8, HourlyCost: &cost},
-		"one node":         {Checkpoint: 1.0 / 60, Restart: 5.0 / 60, BetweenFailures: 500, HourlyCost: &cost},
+		"partial recovery": {Checkpoint: 300.0 / 3600, Restart: 600.0 / 3600, BetweenFailures: 24, HourlyCost: &cost, Partial: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			best := job.BestInterval()

@@ -12,8 +12,8 @@ import (
 	"persia/gcp"
 )
 
-// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one, or with `create` one that
-// the stack creates. The stack grants the jobs that mount it access to its objects, but not on an existing cluster.
+// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one, or a new one with `create`.
+// The stack grants the jobs that mount it access to its objects, but not on an existing cluster.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.
 	Bucket  string        `json:"bucket" form:"bucket"`

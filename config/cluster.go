@@ -8,8 +8,7 @@ import (
 
 // Site is where a stack is.
 type Site struct {
-	// Project is the ID of the Google Cloud project in which the stack creates everything. It is empty on an existing
-	// cluster.
+	// Project is the ID of the Google Cloud project in which the stack creates everything. On an existing cluster, omit it.
 	Project string `key:"project"`
 
 	Cluster Cluster `key:"cluster" missing:"write an object with name, region and zones"`
@@ -58,8 +57,8 @@ type Cluster struct {
 	Encryption         Encryption          `json:"encryption,omitempty"`
 
 	SystemPool SystemPool `json:"systemPool,omitempty"`
-	// ImageStreaming starts containers before their image is fully pulled. It works for Artifact
-	// Registry, also through persia:images, on Container-Optimized OS.
+	// ImageStreaming starts containers before their image is fully pulled, from Artifact Registry, also through
+	// persia:images, on Container-Optimized OS.
 	ImageStreaming bool       `json:"imageStreaming,omitempty" default:"true"`
 	Logging        Logging    `json:"logging,omitempty"`
 	Monitoring     Monitoring `json:"monitoring,omitempty"`

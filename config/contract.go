@@ -15,14 +15,16 @@ type Contract struct {
 	Version int `json:"version"`
 	// NATS is the name of the job's NatsCluster.
 	NATS string `json:"nats"`
-	// Replicas are the replicas of each role, by its name, also while the job is suspended.
-	Replicas map[string]int `json:"replicas"`
+	// Replicas are the replicas of each role, by its name, also while the job is suspended. StatefulSets lack them.
+	Replicas map[string]int `json:"replicas,omitempty"`
 	// Checkpoints is where attempts write their checkpoints, and Record where the coordinator records the run. They
 	// have no path if the job keeps no checkpoint, or if PERSIA's operator creates its pods.
 	Checkpoints Folder `json:"checkpoints,omitzero"`
 	Record      Folder `json:"record,omitzero"`
 	// Own is the folder for checkpoints that the job chooses itself, or has no path.
 	Own Folder `json:"own,omitzero"`
+	// Partial is true if servers keep their memory when another replica fails.
+	Partial bool `json:"partial,omitempty"`
 	// Useful is the share of useful hours in the plan, like 98%, or "". Only the completion has it: what has pods of
 	// roles does not change with the plan.
 	Useful string `json:"useful,omitempty"`
@@ -84,7 +86,7 @@ func (s *Stack) resolveContracts() {
 // ResolveContract resolves the contract, with the volumes of the stack and the name of the job's NATS. The record of
 // the run is beside the checkpoints, or else in the first volume to which nn-workers can write.
 func (j *Job) ResolveContract(volumes []Volume, nats string) {
-	j.contract = Contract{Version: contractVersion, NATS: nats, Replicas: map[string]int{}}
+	j.contract = Contract{Version: contractVersion, NATS: nats, Replicas: map[string]int{}, Partial: j.Partial()}
 	for _, role := range j.Roles() {
 		j.contract.Replicas[role.Name] = role.Replicas
 		role.mounted = j.mountsOf(*role.Role, volumes)

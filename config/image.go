@@ -67,8 +67,7 @@ var (
 	// Several public repositories record the digests of Docker and CUDA for these tags: Dockerfiles and programs that
 	// pin docker:27-cli, and the output of `docker pull` and a Dockerfile for nvidia/cuda.
 	ImageDocker = Image{Repository: "docker", Tag: "27-cli", Digest: "sha256:851f91d241214e7c6db86513b270d58776379aacc5eb9c4a87e5b47115e3065c"}
-	// ImageCUDA supports every driver since 2020. The node's Docker pulls it, without credentials
-	// for Artifact Registry.
+	// ImageCUDA supports every driver since 2020. The node's Docker pulls it, without credentials for Artifact Registry.
 	ImageCUDA = Image{Repository: "nvidia/cuda", Tag: "11.8.0-base-ubuntu22.04", Digest: "sha256:f895871972c1c91eb6a896eee68468f40289395a1e58c492e1be7929d0f8703b"}
 )
 
@@ -89,8 +88,8 @@ const DockerHub = "docker.io"
 
 // Images are the places from which nodes pull images.
 type Images struct {
-	// Caches are the Artifact Registry repositories through which nodes pull the images of other
-	// registries, at most one per registry. Default none: nodes pull from these registries.
+	// Caches are the Artifact Registry repositories through which nodes pull the images of other registries, at most one
+	// per registry.
 	Caches []Cache `json:"caches,omitempty" unique:"registry"`
 }
 

@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Job is a PERSIA training job. Its fields have the names of the fields of a PersiaJob; the names that older releases
-// of PERSIA use are accepted too.
+// Job is a PERSIA training job. Its fields have the names of a PersiaJob's, also those of older releases of PERSIA.
 type Job struct {
 	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job. The other fields
 	// here override it, and a NatsCluster in it sets what persia:nats does not.
@@ -43,6 +42,9 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty" unique:"name"`
+	// Recovery is full or partial. With partial, embedding parameter servers keep their memory when another replica
+	// fails, if the script saves its dense model often.
+	Recovery string `json:"recovery,omitempty" default:"full" enum:"full,partial"`
 	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best interval, if a machine
 	// type of the job has `hoursBetweenFailures`.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400"`
@@ -151,6 +153,9 @@ type NNWorker struct {
 	// NprocPerNode is the number of training processes per replica. Default: its GPUs, or 1.
 	NprocPerNode int `json:"nprocPerNode,omitempty" min:"1"`
 }
+
+// Partial reports whether servers keep their memory when another replica fails.
+func (j *Job) Partial() bool { return j.Recovery == "partial" }
 
 // At returns the path of the job in the stack file.
 func (j *Job) At() *field.Path { return j.at }

@@ -38,6 +38,7 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 		c.Invalid(path.Child("nnWorker", "nprocPerNode"), j.NNWorker.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
 	}
 	c.warnOfCheckpoints(j)
+	c.checkRecovery(j)
 	c.warnOfVariables(j)
 	if j.Engine == EngineOperator {
 		c.operator(j)
@@ -75,6 +76,7 @@ var computedEnv = map[string][]string{
 	"name":      {"PERSIA_JOB", "PERSIA_TOKEN"},
 	"engine":    {"PERSIA_ONCE"},
 	"mounts":    {"PERSIA_CKPT_ROOT", "PERSIA_SCRATCH"},
+	"recovery":  {"PERSIA_RECOVERY", "PERSIA_SERVER", "PERSIA_DENSE_DIR", "PERSIA_KEEP_EMBEDDINGS"},
 	"resources": {"PERSIA_GPUS"},
 	"script":    {"PERSIA_PYTHON", "PERSIA_RUNTIME", "PERSIA_PORT"},
 	"persiaEnv": {"PERSIA_GLOBAL_CONFIG", "PERSIA_EMBEDDING_CONFIG", "PERSIA_NN_WORKER_ENTRY", "PERSIA_DATALOADER_ENTRY", "PERSIA_SCRIPT"},
@@ -85,7 +87,7 @@ var computedEnv = map[string][]string{
 var leastNumbers = map[string]int{
 	"PERSIA_ATTEMPTS": 1, "PERSIA_CKPT_KEEP": 1, "PERSIA_LOST_SECONDS": 30, "PERSIA_STUCK_SECONDS": 0,
 	"PERSIA_BACKOFF_SECONDS": 1, "PERSIA_BEAT_SECONDS": 1, "PERSIA_END_SECONDS": 1, "PERSIA_GPU_SECONDS": 1, "PERSIA_HANG_SECONDS": 1,
-	"PERSIA_LOOK_SECONDS": 1, "PERSIA_NATS_SECONDS": 1, "PERSIA_REPORT_SECONDS": 1, "PERSIA_STOP_SECONDS": 1,
+	"PERSIA_LOOK_SECONDS": 1, "PERSIA_MEMORY_SECONDS": 1, "PERSIA_NATS_SECONDS": 1, "PERSIA_REPORT_SECONDS": 1, "PERSIA_STOP_SECONDS": 1,
 }
 
 const mostNumber = 1_000_000_000

@@ -30,6 +30,22 @@ func (c *jobChecker) warnOfCheckpoints(j *Job) {
 	}
 }
 
+// checkRecovery checks that servers can keep their memory, and that the coordinator sees which checkpoints there are.
+func (c *jobChecker) checkRecovery(j *Job) {
+	at := j.at.Child("recovery")
+	switch own := j.ownCheckpoints(); {
+	case !j.Partial():
+	case j.Engine == EngineOperator:
+		c.Invalid(at, j.Recovery, "must be full with engine: operator, which starts no replica again; choose another engine")
+	case j.Script != nil:
+		c.Invalid(at, j.Recovery, "must be full with script: servers of releases without persia-launcher cannot load a part of a checkpoint")
+	case len(own) > 0:
+		c.Invalid(at, j.Recovery, "must be full with %s in %s: the coordinator does not know those checkpoints; remove the variable", EnvOwnCheckpoints, c.PathOf(own[0].at))
+	case j.NNWorker.checkpoints == "" || j.EmbeddingParameterServer.checkpoints == "":
+		c.Invalid(at, j.Recovery, "must be full without checkpoints; add a mount without readOnly to the job")
+	}
+}
+
 // sameCheckpoints warns of jobs with one directory of checkpoints: each of them removes what it takes for its own old
 // checkpoints, and resumes from the newest one.
 func (c *jobChecker) sameCheckpoints(jobs []Job) {

@@ -13,8 +13,7 @@ type Kind struct {
 	Command string
 	// Older is the role's name in the script of releases without persia-launcher.
 	Older string
-	// DefaultImage is upstream's runtime image (k8s/src/crd.rs in PersiaML/PERSIA). Upstream
-	// has published only one tag.
+	// DefaultImage is upstream's runtime image (k8s/src/crd.rs in PersiaML/PERSIA). Upstream has published only one tag.
 	DefaultImage string
 	// Port is the port on which the role listens, or 0.
 	Port int

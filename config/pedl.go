@@ -21,9 +21,8 @@ const (
 // themselves. It is also the label by which agents select nodes.
 var PEDLAgentTaint = corev1.Taint{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}
 
-// PEDL is PEDL, Determined AI's deep learning platform, which runs alongside the
-// PERSIA jobs: a master with its database, and an agent on each node with the label
-// determined.ai/pedl-agent=present. If you omit it or write {}, PEDL is not installed.
+// PEDL is PEDL, Determined AI's deep learning platform, beside the PERSIA jobs: a master with its database, and an agent
+// on each node with the label determined.ai/pedl-agent=present. If it is {}, PEDL is not installed.
 type PEDL struct {
 	// MasterImage is the image of the master.
 	MasterImage string `json:"masterImage,omitempty" default:"determinedai/pedl-master"`
@@ -58,8 +57,7 @@ type PEDLAgent struct {
 	NodePools []string `json:"nodePools,omitempty" unique:"true"`
 	// EnableCPUScheduling allows agents to run trials on CPUs.
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
-	// Env are environment variables of the agents, which take precedence over those that
-	// the program sets. Default none.
+	// Env are environment variables of the agents, which take precedence over those that the program sets. Default none.
 	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	// Resources are the requests and limits of an agent, without its trials. Each has a default: limits {cpu: 1,
 	// memory: 2Gi}, requests {cpu: 100m, memory: 256Mi}, but no request exceeds a limit that you set.
@@ -127,8 +125,8 @@ type PEDLIngress struct {
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
 }
 
-// SupportCheck runs nvidia-smi once, in a container that it starts through the Docker of
-// a node. The result is an output of the stack.
+// SupportCheck checks a node. It runs nvidia-smi once, in a container that it starts through the Docker of the node.
+// The result is an output of the stack.
 type SupportCheck struct {
 	// NodePool is the GPU node pool to check.
 	NodePool string `json:"nodePool"`

@@ -55,8 +55,7 @@ type Pool struct {
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
 	Labels map[string]string `json:"labels,omitempty" change:"update"`
-	// Taints are Kubernetes taints, which repel pods that do not tolerate them. Roles and NATS
-	// servers tolerate the taints of their pool.
+	// Taints are Kubernetes taints. Roles and NATS servers tolerate those of their pool.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
 }
 

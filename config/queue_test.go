@@ -73,29 +73,13 @@ func TestQueuedProvisioning(t *testing.T) {
 	}
 }
 
-// withSecond adds a job like the first one to a stack.
-func withSecond(t *testing.T, changes edits) *config.Stack {
-	t.Helper()
-	jobs, ok := testkit.Parse(t, testkit.Base)["persia:jobs"].([]any)
-	require.True(t, ok)
-	second := jobs[0].(map[string]any)
-	second["name"] = "second"
-	for _, field := range []string{"engine", "queue"} {
-		if value, ok := changes["persia:jobs[0]."+field]; ok {
-			second[field] = value
-		}
-	}
-	s, err := testkit.Load(t, changes.And(edits{"persia:jobs[1]": second}))
-	require.NoError(t, err)
-	return s
-}
-
 // TestQueuedJobsTakeTurns checks that a pool must hold the largest of the jobs that wait in queues,
 // while all jobs that wait in none must fit together.
 func TestQueuedJobsTakeTurns(t *testing.T) {
 	one, err := testkit.Load(t, inQueue)
 	require.NoError(t, err)
-	two := withSecond(t, inQueue)
+	two, err := config.Load(twoJobs(t, inQueue.And(edits{"persia:jobs[1].engine": "jobset", "persia:jobs[1].queue": "ranking"})), nil)
+	require.NoError(t, err)
 	for _, pool := range []int{1, 2, 3} { // after the system pool
 		assert.Equal(t, one.Plan().Pools[pool].Needed, two.Plan().Pools[pool].Needed, one.Plan().Pools[pool].Name)
 	}

@@ -37,9 +37,6 @@ func TestStackWarned(t *testing.T) {
 		{"Arm machines of the system pool", described("t2a-standard-32").And(edits{"persia:cluster.systemPool": edits{"machineType": "t2a-standard-32"}}), "persia:cluster.systemPool.machineType", []string{"Arm processors"}},
 		{"Arm machines for PEDL's agents", described("t2a-standard-32").And(edits{nodePool: edits{"name": "spare", "machineType": "t2a-standard-32", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "pd-balanced"}},
 			"persia:pedl": pedlOn("ps", edits{}).And(edits{"agent": edits{"nodePools": []any{"spare"}}})}), "persia:pedl.agent.nodePools[0]", []string{`"spare"`, "Arm machines"}},
-		{"Arm machines for PEDL's check", described("c4a-standard-48").And(edits{"persia:machineTypes[c4a-standard-48].gpu": edits{"type": "nvidia-x9", "count": 1},
-			nodePool:      edits{"name": "spare", "machineType": "c4a-standard-48", "nodes": 1, "zones": []any{"us-central1-a"}, "disk": edits{"type": "hyperdisk-balanced"}},
-			"persia:pedl": pedlOn("ps", edits{}).And(edits{"supportCheck": edits{"nodePool": "spare"}}), "persia:nvidiaDriver": edits{"installer": "managed"}}), "persia:pedl.supportCheck.nodePool", []string{`"spare"`, "Arm machines"}},
 	}, "Arm machines of the system pool") // NATS runs there too
 }
 

@@ -25,8 +25,8 @@ type Volume struct {
 	// Size is the capacity of the volume and the request of the claim, a quantity like
 	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
 	Size string `json:"size" form:"bytes"`
-	// AccessModes are the ways in which nodes can mount the volume. Default: ReadWriteOnce for block devices and for
-	// directories of one node, and ReadWriteMany for storage that many nodes share.
+	// AccessModes are how nodes can mount the volume. Default: ReadWriteOnce for block devices and directories of one
+	// node, and ReadWriteMany for storage that many nodes share.
 	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
 	// destroy`. With Delete, the CSI driver deletes all checkpoints.

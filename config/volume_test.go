@@ -16,22 +16,18 @@ func TestVolumeRefused(t *testing.T) {
 		// Volumes.
 		{"mount options of a hostPath", over("hostPath", edits{"path": "/var/lib/a"}).And(edits{volumeB + ".mountOptions": []any{"ro"}}),
 			volumeB + ".mountOptions", []string{`["ro"]`, "not supported by hostPath", "readOnly"}},
-		{"file system of a disk misspelt", over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "etx4"}),
-			volumeB + ".persistentDisk.fsType", []string{`"etx4"`, "ext4 or xfs"}},
-		{"file system of a target misspelt", over("iscsi", edits{"targetPortal": "10.0.0.5", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "fsType": "ext5"}),
-			volumeB + ".iscsi.fsType", []string{`"ext5"`, "ext4 or xfs"}},
 		{"port that is none", over("iscsi", edits{"targetPortal": "10.0.0.5:99999", "iqn": "iqn.2001-04.com.example:a", "lun": 0}),
 			volumeB + ".iscsi.targetPortal", []string{`"10.0.0.5:99999"`, "from 1 to 65535", "3260"}},
 		{"iSCSI without an initiator", over("iscsi", edits{"targetPortal": "10.0.0.5", "iqn": "iqn.2001-04.com.example:a", "lun": 0}).And(edits{"persia:jobs[0].embeddingParameterServer.mounts": []any{edits{"volume": "b", "mountPath": "/b"}}, "persia:nodePools[2].imageType": "COS_CONTAINERD"}),
 			volumeB + ".iscsi", []string{`"10.0.0.5"`, "pool ps", "no iSCSI initiator", "UBUNTU_CONTAINERD"}},
 		{"Filestore nowhere", over("filestore", edits{"instance": "fs", "location": "iowa", "share": "s"}),
 			volumeB + ".filestore.location", []string{`"iowa"`, "us-central1-a", "us-central1"}},
-		{"volume name invalid", edits{"persia:storage[0].name": "Checkpoints", "persia:storage[0].claim": "claim", "persia:jobs[0].mounts[0].volume": "Checkpoints"},
-			"persia:storage[0].name", []string{"Checkpoints", "lower case"}},
 		{"bucket with a capital", edits{"persia:storage[0].gcsFuse.bucket": "Persia"},
 			"persia:storage[0].gcsFuse.bucket", []string{"Persia", "3 to 63 lower case"}},
-		{"hostPath under several nodes", edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].hostPath": edits{"path": "/data"}},
-			"persia:storage[0].hostPath", []string{"/data", "up to 7 nodes", "loaders, ps, training", "use gcsFuse"}},
+		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
+			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
+		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
+			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
 	})
 }
 
@@ -45,40 +41,15 @@ const (
 	kmsKey  = "projects/p/locations/us-central1/keyRings/r/cryptoKeys/k"
 )
 
-// TestStorageRefused checks the messages for conflicts with the rest of the stack file.
-func TestStorageRefused(t *testing.T) {
-	mountB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b"}}}
-	readB := edits{"persia:jobs[0].nnWorker.mounts": []any{edits{"volume": "b", "mountPath": "/b", "readOnly": true}},
-		volumeB + ".accessModes": []any{"ReadOnlyMany"}}
-	disk := over("persistentDisk", edits{"disk": "d", "zones": []any{"us-central1-a"}})
-	testkit.Refused(t, []testkit.Refusal{
-		{"bucket twice", edits{"persia:storage[1]": edits{"name": "b", "size": "1Gi", "gcsFuse": edits{"bucket": "persia-checkpoints"}}},
-			"persia:storage[1]", []string{"persia-checkpoints", "persia:storage[0]"}},
-		{"ReadWriteOnce under several nodes", edits{"persia:storage[0].accessModes": []any{"ReadWriteOnce"}},
-			"persia:storage[0].accessModes", []string{"ReadWriteOnce", "up to 7 nodes", "write [ReadWriteMany]"}},
-		{"disk away from the pool", disk.And(readB).And(edits{
-			"persia:cluster.zones": []any{"us-central1-a", "us-central1-b"}, "persia:nodePools[0].zones": []any{"us-central1-b"},
-			"persia:nodePools[0].nodes": 2, "persia:nodePools[1].zones": []any{"us-central1-a"}, "persia:nodePools[2].zones": []any{"us-central1-a"}}),
-			volumeB + ".persistentDisk.zones", []string{"pool training", "also has nodes in us-central1-b"}},
-		{"disk that the machines do not take", over("persistentDisk", edits{"disk": "d", "create": edits{"type": "hyperdisk-balanced"}}).And(readB),
-			volumeB + ".persistentDisk.create.type", []string{"a2-highgpu-8g", "write pd-balanced"}},
-		{"directory on a read-only root", over("hostPath", edits{"path": "/mnt/data"}).And(mountB).And(edits{
-			"persia:nodePools[0].nodes": 1, "persia:jobs[0].nnWorker.replicas": 1, "persia:nvidiaDriver": edits{"installer": "managed"}}),
-			volumeB + ".hostPath.path", []string{"/mnt/data", "pool training", "Container-Optimized OS", "/var/lib/data"}},
-	})
-}
-
 // TestSidecarCounts checks that the plan counts the sidecar of a bucket, also for mounts of
 // the role, and once for several buckets.
 func TestSidecarCounts(t *testing.T) {
 	s, err := testkit.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
-		"persia:jobs[0].mounts":              nil,
-		"persia:jobs[0].dataloader.mounts":   []any{edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "b", "mountPath": "/b"}},
-		"persia:jobs[0].nnWorker.mounts":     []any{edits{"volume": "checkpoints", "mountPath": "/a"}},
-		"persia:nodePools[0].disk":           edits{"sizeGb": 200},
-		"persia:nodePools[1].disk":           edits{"sizeGb": 200},
-		"persia:cluster.authorizedNetworks":  nil,
-		"persia:jobs[0].embeddingWorker.env": []any{},
+		"persia:jobs[0].mounts":            nil,
+		"persia:jobs[0].dataloader.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "b", "mountPath": "/b"}},
+		"persia:jobs[0].nnWorker.mounts":   []any{edits{"volume": "checkpoints", "mountPath": "/a"}},
+		"persia:nodePools[0].disk":         edits{"sizeGb": 200},
+		"persia:nodePools[1].disk":         edits{"sizeGb": 200},
 	}))
 	require.NoError(t, err)
 	sidecars := map[string]capacity.Resources{}
@@ -100,7 +71,6 @@ func TestVolumeWarned(t *testing.T) {
 	testkit.Warned(t, []testkit.Refusal{
 		{"read-only option", readOnly, options, []string{"contains ro", "cannot write", "remove ro"}},
 		{"read-only option of read-only mounts", readOnly.And(edits{"persia:jobs[0].mounts[0].readOnly": true}), options, nil},
-		{"list cache without end", edits{options: []any{"file-system:kernel-list-cache-ttl-secs:-1"}}, options + "[0]", []string{"with file-system:kernel-list-cache-ttl-secs:-1", "that another works", "remove it, or mount the volume only with readOnly: true"}},
 		{"list cache as a flag", edits{options: []any{"kernel_list_cache_ttl_secs=60"}}, options + "[0]", []string{"remove it"}},
 		{"list cache of read-only mounts", edits{options: []any{"file-system:kernel-list-cache-ttl-secs:-1"}, "persia:jobs[0].mounts[0].readOnly": true}, options + "[0]", nil},
 		{"no list cache", edits{options: []any{"kernel-list-cache-ttl-secs=0"}}, options + "[0]", nil},

@@ -82,7 +82,7 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 	for _, setting := range []string{input.EncryptionSalt, input.SecretsProvider, input.EncryptedKey} {
 		delete(file.Settings, setting)
 	}
-	if salt := last.Setting(input.EncryptionSalt); salt != "" {
+	if salt := last.Settings[input.EncryptionSalt]; salt != nil {
 		file.Settings[input.EncryptionSalt] = salt
 	}
 	left, taken := takeSecrets(file.Config)

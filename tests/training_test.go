@@ -51,12 +51,10 @@ func TestExampleCountsBatches(t *testing.T) {
 		says    string
 		fails   bool
 	}{
-		"all, in any order":              {`[[], [1, 0, 3, 2]]`, "trained [0, 1, 2, 3]\n", false},
-		"what a checkpoint lacks":        {`[[0, 1], [2, 3]]`, "trained [0, 1, 2, 3]\n", false},
-		"one twice":                      {`[[], [0, 1, 1, 2]]`, "batch 1 came twice\n", true},
-		"one that the checkpoint has":    {`[[0, 1], [2, 1]]`, "batch 1 came twice\n", true},
-		"one stays away":                 {`[[], [0, 1, 2]]`, "batches stopped coming after step 3 of 4\n", true},
-		"one stays away when it resumes": {`[[0, 1], [2]]`, "batches stopped coming after step 1 of 2\n", true},
+		"all, in any order":       {`[[], [1, 0, 3, 2]]`, "trained [0, 1, 2, 3]\n", false},
+		"what a checkpoint lacks": {`[[0, 1], [2, 3]]`, "trained [0, 1, 2, 3]\n", false},
+		"one twice":               {`[[], [0, 1, 1, 2]]`, "batch 1 came twice\n", true},
+		"one stays away":          {`[[], [0, 1, 2]]`, "batches stopped coming after step 3 of 4\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -87,10 +87,7 @@ func besides(file string) map[string]any {
 func loadManifest(t *testing.T, changes edits, files fs.FS) (*config.Stack, error) {
 	t.Helper()
 	all := edits{"persia:jobs": []any{besides("jobs/train.yml")}, "persia:nats": edits{}}
-	for path, value := range changes {
-		all[path] = value
-	}
-	return config.Load(testkit.File(t, all), files)
+	return config.Load(testkit.File(t, all.And(changes)), files)
 }
 
 func inFile(text string) fs.FS { return fstest.MapFS{"jobs/train.yml": {Data: []byte(text)}} }
@@ -224,58 +221,30 @@ func TestManifestRefuses(t *testing.T) {
 		path            string
 		says            []string
 	}{
-		{"other version", "persia.com/v1", "persia.com/v2", job + ".kind", []string{`"persia.com/v2 PersiaJob"`, "must be PersiaJob of persia.com/v1"}},
 		{"other kind", "kind: PersiaJob", "kind: Deployment", job + ".kind", []string{`"persia.com/v1 Deployment"`, "kubectl"}},
-		{"misspelt top-level field", "spec:\n  persiaEnv", "specs: {}\nspec:\n  persiaEnv", job + ".specs", []string{"did you mean spec?"}},
 		{"a name in the spec", "spec:\n  persiaEnv", "spec:\n  name: a\n  persiaEnv", job + ".spec.name", []string{"in metadata", "remove it"}},
 		{"unknown metadata", "  namespace: default", "  namespace: default\n  uid: a", job + ".metadata.uid", []string{"unknown field", "name, namespace"}},
 		{"no name", "  name: adult-income\n", "", job + ".metadata.name", []string{"Required", "write a name"}},
 		{"name that is none", "name: adult-income", "name: Adult_Income", job + ".metadata.name", []string{"Adult_Income", "lower case"}},
 		{"spec that is a list", "spec:\n  size: 1\n  natsConfig: {maxPayload: 52428800}\n  resources: {limits: {memory: 8Gi, cpu: \"2\"}}", "spec: []", nats + ".spec", []string{"must be an object (it is a list)"}},
 		{"misspelt role", "  dataloader:", "  dataLoaders:", job + ".spec.dataLoaders", []string{"did you mean dataloader?"}},
-		{"misspelt field of a role", "    nprocPerNode: 1", "    nProcsPerNode: 1", job + ".spec.nnWorker.nProcsPerNode", []string{"did you mean nprocPerNode?"}},
-		{"misspelt path", "PERSIA_GLOBAL_CONFIG", "PERSIA_GLOBAL_CONF", job + ".spec.persiaEnv.PERSIA_GLOBAL_CONF", []string{"did you mean PERSIA_GLOBAL_CONFIG?"}},
-		{"path missing", "    PERSIA_NN_WORKER_ENTRY: /home/PERSIA/train.py\n", "", job + ".spec.persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{"Required", "absolute path"}},
-		{"relative path", "/home/PERSIA/train.py", "train.py", job + ".spec.persiaEnv.PERSIA_NN_WORKER_ENTRY", []string{`"train.py"`, "absolute path"}},
 		{"relative path in the older spelling", "    PERSIA_DATALOADER_ENTRY: /home/PERSIA/data_loader.py", "  dataLoaderPyEntryPath: data_loader.py", job + ".spec.dataLoaderPyEntryPath", []string{`"data_loader.py"`, "absolute path"}},
 		{"path in both spellings", "  logLevel: info", "  globalConfigPath: /other.yml", job + ".spec.globalConfigPath", []string{"sets the same field as", "persiaEnv.PERSIA_GLOBAL_CONFIG", "one of them"}},
 		{"role in both spellings", "  logLevel: info", "  trainer: {replicas: 1}", job + ".spec.trainer", []string{"sets the same field as", "spec.nnWorker", "one of them"}},
 		{"replicas of an older role", "  embeddingWorker:\n    replicas: 1", "  middlewareServer:\n    replicas: -1", job + ".spec.middlewareServer.replicas", []string{"-1", "at least 1"}},
-		{"replicas that are a text", "  nnWorker:\n    replicas: 1", "  nnWorker:\n    replicas: two", job + ".spec.nnWorker.replicas", []string{`"two"`, "must be an integer"}},
-		{"more processes than GPUs", "nprocPerNode: 1", "nprocPerNode: 2", job + ".spec.nnWorker.nprocPerNode", []string{"2", "at most 1, the number of GPUs"}},
-		{"quantity that is none", `memory: 8Gi, cpu: "1"`, `memory: 8 GB, cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{`"8 GB"`, "a quantity like"}},
-		{"no memory", `memory: 8Gi, cpu: "1"`, `cpu: "1"`, job + ".spec.dataloader.resources.limits[memory]", []string{"Required"}},
-		{"misspelt GPU resource", "nvidia.com/gpu", "nvidia.com/gpus", job + ".spec.nnWorker.resources.limits[nvidia.com/gpus]", []string{"not a resource of any node", "request GPUs, and partitions of GPUs, as nvidia.com/gpu"}},
-		{"more than a node has", `memory: 8Gi, cpu: "1"`, `memory: 8Ti, cpu: "1"`, "persia:nodePools[1].machineType", []string{"memory for a pod of dataloader of adult-income"}},
-		{"variable that is a number", "value: nats://persia-nats-service:4222", "value: 4222", job + ".spec.env[0].value", []string{"4222", "quotes"}},
 		{"variable without a name", "- name: PERSIA_NATS_URL\n      value", "- value", job + ".spec.env[0].name", []string{"Required"}},
-		{"variable that the program decides", "PERSIA_NATS_URL", "REPLICA_INDEX", job + ".spec.env[0].name", []string{"REPLICA_INDEX", "remove it"}},
-		{"misspelt source of a variable", "secretKeyRef", "secretRef", job + ".spec.embeddingWorker.env[0].valueFrom.secretRef", []string{"did you mean secretKeyRef?"}},
-		{"log level", "logLevel: info", "logLevel: loud", job + ".spec.logLevel", []string{`"loud"`, "trace, debug, info, warn or error"}},
-		{"restart policy", "restartPolicy: Never", "restartPolicy: Sometimes", job + ".spec.restartPolicy", []string{`"Sometimes"`, "Never, OnFailure or Always"}},
-		{"pull policy", "IfNotPresent", "Sometimes", job + ".spec.imagePullPolicy", []string{`"Sometimes"`, "IfNotPresent"}},
-		{"metrics in quotes", "enableMetrics: true", `enableMetrics: "yes"`, job + ".spec.enableMetrics", []string{`"yes"`, "true or false"}},
-		{"image with a space", "runtime:dev", "runtime dev", job + ".spec.nnWorker.image", []string{"must be an image reference"}},
 		{"volume without a source", "      hostPath: {path: /nfs/general/data/, type: Directory}\n", "", job + ".spec.volumes[0]", []string{"Required", "persistentVolumeClaim"}},
 		{"volume of an unknown kind", "hostPath: {path: /nfs/general/data/, type: Directory}", "hostpath: {path: /data}", job + ".spec.volumes[0].hostpath", []string{"did you mean hostPath?"}},
-		{"misspelt field of a volume", "defaultMode", "default_mode", job + ".spec.volumes[1].configMap.default_mode", []string{"did you mean defaultMode?"}},
-		{"mode that is a text", "defaultMode: 288", `defaultMode: "0440"`, job + ".spec.volumes[1].configMap.defaultMode", []string{`"0440"`, "an integer"}},
 		{"mode that is too large", "defaultMode: 288", "defaultMode: 99999999999", job + ".spec.volumes[1].configMap.defaultMode", []string{"99999999999", "an integer"}},
 		{"relative hostPath", "path: /nfs/general/data/", "path: nfs", job + ".spec.volumes[0].hostPath.path", []string{`"nfs"`, "write /nfs"}},
 		{"volume name twice", "- name: settings\n      configMap", "- name: data\n      configMap", job + ".spec.volumes[1].name", []string{"data", "is already used by " + job + ".spec.volumes[0]"}},
 		{"volume name of the program's", "- name: settings\n      configMap", "- name: launch\n      configMap", job + ".spec.volumes[1].name", []string{"launch", "another name"}},
 		{"mount of no volume", "{name: settings, mountPath: /settings, subPath: a.yml}", "{name: setting, mountPath: /settings}", job + ".spec.nnWorker.volumeMounts[1].name", []string{`"setting"`, "data or settings"}},
-		{"mount without a path", "mountPath: /settings, ", "", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"Required", "absolute path"}},
 		{"relative mount", "mountPath: /settings", "mountPath: settings", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{`"settings"`, "write /settings"}},
-		{"mount at the root", "mountPath: /settings", "mountPath: /", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"below the root"}},
-		{"mount where the program mounts", "mountPath: /settings", "mountPath: /opt/persia", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"another path"}},
 		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by the mount of data"}},
 		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"has no counterpart in persia:nats, which has only name, nodePool, and the counterparts of size, version", "remove it"}},
-		{"NATS payload", "maxPayload: 52428800", "maxPayload: 67108865", nats + ".spec.natsConfig.maxPayload", []string{"67108865", "67108864"}},
-		{"NATS of fewer servers than one", "  size: 1\n", "  size: -1\n", nats + ".spec.size", []string{"at least 1"}},
 		{"NATS resources twice", "  size: 1\n", "  size: 1\n  pod: {resources: {limits: {cpu: 1}}}\n", nats + ".spec.pod.resources", []string{"sets the same field as", "spec.resources"}},
 		{"a key twice", "  logLevel: info", "  logLevel: info\n  logLevel: debug", file, []string{"is not valid YAML", "logLevel"}},
-		{"no YAML", "  logLevel: info", "  logLevel: [", file, []string{"is not valid YAML"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))
@@ -305,20 +274,15 @@ func TestManifestFileRefuses(t *testing.T) {
 		{"file elsewhere", named("../train.yml"), "persia:jobs[0].manifest", []string{`"../train.yml"`, "in the project's directory or below it"}},
 		{"directory", named("jobs"), "persia:jobs[0].manifest", []string{`"jobs"`, "cannot be read"}},
 		{"no PersiaJob", named("jobs/nats.yml"), "persia:jobs[0].manifest", []string{`"jobs/nats.yml"`, "contains no PersiaJob"}},
-		{"empty file", named("jobs/empty.yml"), "persia:jobs[0].manifest", []string{"contains no PersiaJob"}},
-		{"list", named("jobs/list.yml"), "persia:jobs[0].manifest(jobs/list.yml)", []string{"must be an object (it is a list)"}},
 		{"compose file", named("jobs/compose.yml"), "persia:jobs[0].manifest(jobs/compose.yml)", []string{"is no object of Kubernetes", "write a PersiaJob, whose roles are the services of a compose file"}},
-		{"a manifest that is a number", edits{"persia:jobs[0].manifest": 1}, "persia:jobs[0].manifest", []string{"1", "quotes"}},
 		{"two kinds of NATS", edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("jobs/other.yml")}},
 			"persia:jobs[1].manifest(jobs/other.yml)[1]", []string{"differs from the NATS of persia:jobs[0].manifest(jobs/train.yml)[1]", "persia:nats"}},
 		{"a manifest twice", edits{"persia:jobs": []any{besides("jobs/train.yml"), besides("jobs/train.yml")}},
 			"persia:jobs[1].manifest(jobs/train.yml)[0].metadata.name", []string{"adult-income", "is already used by persia:jobs[0].manifest(jobs/train.yml)[0].spec"}},
 		{"no node pool", edits{"persia:jobs[0].nodePool": nil}, "persia:jobs[0].manifest(jobs/train.yml)[0].spec.dataloader.nodePool", []string{"Required", "loaders"}},
 		{"wrong node pool", edits{"persia:jobs[0].nodePool": "loader"}, "persia:jobs[0].nodePool", []string{`"loader"`, "loaders"}},
-		{"wrong replicas beside", edits{"persia:jobs[0].nnWorker.replicas": -1}, "persia:jobs[0].nnWorker.replicas", []string{"-1", "at least 1"}},
 		{"wrong replicas beside, in the older spelling", edits{"persia:jobs[0].middlewareServer": edits{"replicas": -1}}, "persia:jobs[0].middlewareServer.replicas", []string{"-1", "at least 1"}},
 		{"list beside", edits{"persia:jobs[0].env": []any{edits{"value": "a"}}}, "persia:jobs[0].env[0].name", []string{"Required"}},
-		{"wrong NATS beside", edits{"persia:nats": edits{"size": -1}}, "persia:nats.size", []string{"-1", "at least 1"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, c.edits, files)

@@ -127,12 +127,6 @@ func (f StackFile) Text() ([]byte, error) {
 	return yaml.Marshal(all)
 }
 
-// Setting returns a setting that is a string, or "".
-func (f StackFile) Setting(name string) string {
-	text, _ := f.Settings[name].(string)
-	return text
-}
-
 // Values are the values of a stack by key. An encrypted string is {secure: CIPHERTEXT}.
 type Values map[string]any
 

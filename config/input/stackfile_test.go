@@ -29,8 +29,7 @@ func TestRead(t *testing.T) {
 	files := fstest.MapFS{StackFileName("dev"): {Data: []byte(written)}, "broken": {Data: []byte("config: {")}, "list": {Data: []byte("config: [1]")}}
 	file, err := ReadStackFile(files, "Pulumi.dev.yaml", "persia")
 	require.NoError(t, err)
-	assert.Equal(t, "v1:salt", file.Setting(EncryptionSalt))
-	assert.Empty(t, file.Setting(SecretsProvider))
+	assert.Equal(t, "v1:salt", file.Settings[EncryptionSalt])
 	assert.Equal(t, []any{"shared"}, file.Settings[Environment])
 	assert.Equal(t, []string{"gcp:region", "persia:nats", "persia:nodePools", "persia:project", "persia:token"}, slices.Sorted(maps.Keys(file.Config)))
 	assert.Equal(t, map[string]bool{"persia:nats": true, "persia:token": true}, file.Config.Secrets())

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 
 import torch
 import torch.distributed as dist
@@ -26,7 +27,7 @@ def load(ctx):
         device = None if torch.cuda.is_available() else "cpu"
         ctx.load_torch_state_dict(ctx.model, os.path.join(folder, "dense.pt"), map_location=device)
         ctx.load_torch_state_dict(ctx.dense_optimizer, os.path.join(folder, "opt.pt"), map_location=device)
-        if get_rank() == 0:
+        if get_rank() == 0 and "PERSIA_KEEP_EMBEDDINGS" not in os.environ:
             ctx.load_embedding(folder)
     gather(())
 
@@ -35,12 +36,30 @@ def save(ctx, batches):
     """Write a checkpoint into a new folder. All nn-workers call this at the same step."""
     batches = gather(batches)
     if get_rank() == 0:
-        folder = os.path.join(os.environ["PERSIA_CKPT_DIR"], f"batch-{len(batches):06d}")
-        os.makedirs(folder)
-        with open(os.path.join(folder, "progress.json"), "w") as file:
-            json.dump({"trained": sorted(batches)}, file)
-        ctx.dump_checkpoint(folder)
+        ctx.dump_checkpoint(folder_of(batches, os.environ["PERSIA_CKPT_DIR"], f"batch-{len(batches):06d}"))
     gather(())
+
+
+def save_dense(ctx, batches):
+    """Write what a checkpoint has besides the embeddings, which servers keep in memory when another replica
+    fails. opt.pt comes last and completes it. The last two stay. All nn-workers call this at the same step."""
+    batches = gather(batches)
+    if get_rank() == 0:
+        states = os.environ["PERSIA_DENSE_DIR"]
+        folder = folder_of(batches, states, f"{int(os.environ['PERSIA_ATTEMPT']):06d}-{len(batches):06d}")
+        ctx.dump_torch_state_dict(ctx.model, folder, "dense.pt")
+        ctx.dump_torch_state_dict(ctx.dense_optimizer, folder, "opt.pt")
+        for old in sorted(os.listdir(states))[:-2]:
+            shutil.rmtree(os.path.join(states, old), ignore_errors=True)
+
+
+def folder_of(batches, *parts):
+    """Make a folder with the numbers of the batches that are trained, and return it."""
+    folder = os.path.join(*parts)
+    os.makedirs(folder)
+    with open(os.path.join(folder, "progress.json"), "w") as file:
+        json.dump({"trained": sorted(batches)}, file)
+    return folder
 
 
 def gather(batches):

@@ -22,6 +22,7 @@ from model import ShopModel
 from persia_batch import persia_batch
 
 STEPS_PER_CHECKPOINT = int(os.environ.get("SHOP_STEPS_PER_CHECKPOINT", "50"))
+STEPS_PER_DENSE_STATE = int(os.environ.get("SHOP_STEPS_PER_DENSE_STATE", "20"))
 
 
 class Batches(IterableDataset):
@@ -65,6 +66,8 @@ def train(ctx, trained):
             metrics.push({"loss": loss, "rows_per_second": rate})
         if "PERSIA_CKPT_DIR" in os.environ and (step % STEPS_PER_CHECKPOINT == 0 or step == steps):
             checkpoint.save(ctx, trained)
+        if "PERSIA_DENSE_DIR" in os.environ and step % STEPS_PER_DENSE_STATE == 0:
+            checkpoint.save_dense(ctx, trained)
 
 
 def predict(model):

@@ -3,11 +3,13 @@
 It trains each batch once and then ends by itself, checks that no batch is missing and
 that the model has learned the rule, and fails if not. Where PERSIA_CKPT_DIR is set it
 writes checkpoints below it, and where PERSIA_RESUME_DIR is set it goes on from that
-one.
+one. Where PERSIA_DENSE_DIR is set, servers can keep their memory when another replica
+fails, and it saves the rest often.
 """
 
 import json
 import os
+import shutil
 import sys
 import time
 
@@ -31,6 +33,8 @@ logger = get_default_logger("nn_worker")
 
 EMBEDDING_DIM = 8  # as in embedding_config.yml
 CHECKPOINTS = int(os.environ.get("CLICKS_CHECKPOINTS", "2"))
+# About a minute: what is trained since is trained again when servers keep their memory.
+STEPS_PER_DENSE_STATE = int(os.environ.get("CLICKS_STEPS_PER_DENSE_STATE", "50"))
 # How far the model may stay behind one that knows the rule.
 AUC_MARGIN = float(os.environ.get("CLICKS_AUC_MARGIN", "0.01"))
 
@@ -48,12 +52,12 @@ class TestClicks(IterableDataset):
 
 
 def load(ctx, checkpoint):
-    """Go on from a checkpoint. Every nn-worker loads the dense part, and one of them
-    has the embedding parameter servers load theirs."""
+    """Go on from a checkpoint. Every nn-worker loads the dense part, and one of them has the
+    embedding parameter servers load theirs, unless they have kept them in memory."""
     device = None if torch.cuda.is_available() else "cpu"
     for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
         ctx.load_torch_state_dict(part, os.path.join(checkpoint, file), map_location=device)
-    if get_rank() == 0:
+    if get_rank() == 0 and "PERSIA_KEEP_EMBEDDINGS" not in os.environ:
         ctx.load_embedding(checkpoint)
 
 
@@ -76,6 +80,20 @@ def save(ctx, trained):
         ctx.dump_checkpoint(checkpoint)
         logger.info(f"wrote {checkpoint}")
     gather([])
+
+
+def save_dense(ctx, trained):
+    """Write what a checkpoint has besides the embeddings, which servers keep in memory: opt.pt
+    comes last and completes it. The last two stay."""
+    trained = gather(trained)
+    if get_rank() == 0:
+        states = os.environ["PERSIA_DENSE_DIR"]
+        name = f"{int(os.environ['PERSIA_ATTEMPT']):06d}-{len(trained):06d}"
+        progress.save(os.path.join(states, name), trained)
+        ctx.dump_torch_state_dict(ctx.model, os.path.join(states, name), "dense.pt")
+        ctx.dump_torch_state_dict(ctx.dense_optimizer, os.path.join(states, name), "opt.pt")
+        for old in sorted(os.listdir(states))[:-2]:
+            shutil.rmtree(os.path.join(states, old), ignore_errors=True)
 
 
 def train(ctx, trained):
@@ -106,6 +124,8 @@ def train(ctx, trained):
             metrics.push({"loss": float(loss), "rows_per_second": rate})
         if "PERSIA_CKPT_DIR" in os.environ and (done % interval == 0 or done == steps):
             save(ctx, trained)
+        if "PERSIA_DENSE_DIR" in os.environ and done % STEPS_PER_DENSE_STATE == 0:
+            save_dense(ctx, trained)
         # The stream itself has no end: PERSIA would wait ten minutes for more.
         if done == steps:
             return

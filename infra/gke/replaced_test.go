@@ -51,7 +51,6 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 		edits   settings
 		refuses []string
 	}{
-		"nothing":                         {running, nil, nil},
 		"a new stack":                     {nil, settings{"network.controlPlane": "172.16.1.0/28"}, nil},
 		"an edit that replaces nothing":   {running, settings{"releaseChannel": "STABLE"}, nil},
 		"another name":                    {running, settings{"name": "persia-two"}, []string{`persia:cluster.name: Invalid value: "persia-two": was persia-dev`}},
@@ -76,7 +75,7 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
 				for path, value := range c.edits {
 					if path != "persia:project" {
-						set(cluster.(map[string]any), path, value)
+						set(t, cluster, path, value)
 					}
 				}
 			})

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
@@ -29,9 +30,7 @@ func withVolume(t *testing.T, volume map[string]any) map[string]string {
 	var volumes []any
 	require.NoError(t, json.Unmarshal([]byte(configuration["persia:storage"]), &volumes))
 	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}
-	for key, value := range volume {
-		more[key] = value
-	}
+	maps.Copy(more, volume)
 	text, err := json.Marshal(append(volumes, more))
 	require.NoError(t, err)
 	configuration["persia:storage"] = string(text)
@@ -89,12 +88,9 @@ func TestSources(t *testing.T) {
 			volume: corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/mnt/more", Type: &create}}},
 		"NFS": {source: source("nfs", map[string]any{"server": "10.0.0.9", "path": "/exports"}), mode: corev1.ReadWriteMany,
 			volume: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.9", Path: "/exports"}}},
-		"iSCSI": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 2}), mode: corev1.ReadWriteOnce,
+		"iSCSI": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 2, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
 			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
-				TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a", Lun: 2, FSType: "ext4"}}},
-		"iSCSI with another file system": {source: source("iscsi", map[string]any{"targetPortal": "10.0.0.3", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
-			volume: corev1.PersistentVolumeSource{ISCSI: &corev1.ISCSIPersistentVolumeSource{
-				TargetPortal: "10.0.0.3", IQN: "iqn.2001-04.com.example:a", FSType: "xfs"}}},
+				TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a", Lun: 2, FSType: "xfs"}}},
 		"CSI": {source: source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h", "fsType": "xfs", "attributes": map[string]any{"a": "b"}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("d.example.com", "h", "xfs", map[string]string{"a": "b"})},
 		"bucket": {source: source("gcsFuse", map[string]any{"bucket": "some-bucket"}), mode: corev1.ReadWriteMany,
@@ -110,11 +106,7 @@ func TestSources(t *testing.T) {
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/vol1", "", map[string]string{"ip": "10.8.8.8", "volume": "vol1"})},
 		"Filestore, created": {source: source("filestore", map[string]any{"instance": "fs", "create": map[string]any{}}), mode: corev1.ReadWriteMany,
 			volume: csiVolume("filestore.csi.storage.gke.io", "modeInstance/us-central1-a/fs/checkpoints", "", map[string]string{"ip": "10.0.0.2", "volume": "checkpoints"})},
-		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}}), mode: corev1.ReadWriteOnce,
-			cloud:    testkit.Cloud{diskID: {"size": 2048}},
-			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "ext4", nil),
-			affinity: onNode("topology.gke.io/zone", "us-central1-a")},
-		"disk with another file system": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
+		"disk": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a"}, "fsType": "xfs"}), mode: corev1.ReadWriteOnce,
 			cloud:    testkit.Cloud{diskID: {"size": 2048}},
 			volume:   csiVolume("pd.csi.storage.gke.io", diskID, "xfs", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a")},

@@ -49,6 +49,7 @@ func (a Account) String() string {
 		duration(a.sum("training again")), duration(a.sum("saving")), failures) +
 		told(failures > 0, ", one every %.1f h (hoursBetweenFailures is this times the machines)", a.Work()/failures/3600) +
 		told(saved > 0, "; checkpointSeconds: %.0f", a.sum("saving")/saved) +
+		told(a.Ledger["kept"] > 0, "; servers kept their memory %.0f times", a.Ledger["kept"]) +
 		told(a.sum("away") >= 60, "; %s without pods", duration(a.sum("away")))
 }
 

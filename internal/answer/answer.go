@@ -20,6 +20,8 @@ type Document struct {
 	// Waits are why no attempt can start. Without any, the job waits for time to pass, or Looks for its checkpoints.
 	Waits few
 	Looks bool
+	// Partial is true if servers have kept their memory for the attempt.
+	Partial bool
 	// Finished and Replicas are how many replicas of a role have finished, and how many there are.
 	Finished, Replicas map[string]int
 	// Troubles are for people to mend.
@@ -73,9 +75,10 @@ func (d Document) String() string {
 	hangs := told(d.Hangs > 0, "a volume has not answered for %.0f s", d.Hangs)
 	switch d.Phase {
 	case "running":
-		return joined(fmt.Sprintf("running attempt %d: %d of %d nn-workers and %d of %d dataloaders have finished", d.Attempt,
+		return joined(fmt.Sprintf("running attempt %d%s: %d of %d nn-workers and %d of %d dataloaders have finished", d.Attempt,
+			told(d.Partial, ", with the memory of servers"),
 			d.Finished["nn-worker"], d.Replicas["nn-worker"], d.Finished["dataloader"], d.Replicas["dataloader"]),
-			told(t.Stuck > 0, "no sign of progress for %g s or longer", t.Stuck), cmp.Or(hangs, read), write, t.Strange.String())
+			d.Waits.String(), told(t.Stuck > 0, "no sign of progress for %g s or longer", t.Stuck), cmp.Or(hangs, read), write, t.Strange.String())
 	case "waiting":
 		waits := cmp.Or(d.Waits.String(), told(d.Looks, "reading the checkpoints"), "backing off")
 		return joined(fmt.Sprintf("waiting after attempt %d (%s): %s", d.Attempt, cmp.Or(read, d.Reason), waits),

@@ -74,10 +74,9 @@ func (w *writer) section(path string, value *schema) {
 	if !isKey && w.at[name] != path {
 		return
 	}
+	// The row of the object says what it is, and the first sentence of its type repeats that.
 	about := w.object(value).Description
-	if first := firstSentence(about); w.said[first] != "" {
-		about = strings.TrimSpace(strings.TrimPrefix(about, first))
-	}
+	about = strings.TrimSpace(strings.TrimPrefix(about, firstSentence(about)))
 	text := "\n### " + path + "\n"
 	if about != "" {
 		text += "\n" + escaped(about) + "\n"

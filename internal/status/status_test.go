@@ -144,8 +144,7 @@ func TestRead(t *testing.T) {
 		}
 	}
 	trains := replica("feed-nn-worker-0", corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
-	trains.Spec = corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Env: []corev1.EnvVar{
-		{Name: "PERSIA_NATS_URL", Value: "nats://persia-nats-service.nats-io.svc:4222"}}, Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gcp.GPUResource: resource.MustParse("1")}}}}}
+	trains.Spec = corev1.PodSpec{NodeName: "a", Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{gcp.GPUResource: resource.MustParse("1")}}}}}
 	ended := trains.DeepCopy()
 	ended.Name, ended.Status.Phase = "feed-nn-worker-1", corev1.PodSucceeded
 	deployment := func(namespace, name string, wanted, ready int32) *appsv1.Deployment {
@@ -159,7 +158,8 @@ func TestRead(t *testing.T) {
 		node("c", "system", "e2-standard-4", "", "0"), lost,
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "clicks", Labels: labels("clicks", "completion"),
 			Annotations: config.Contract{Version: 1, NATS: "clicks-nats"}.Annotation()}},
-		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed", Labels: labels("feed", "completion")}},
+		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed", Labels: labels("feed", "completion"),
+			Annotations: config.Contract{Version: 1, NATS: "persia-nats-service"}.Annotation()}},
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-as-it-was", Labels: labels("feed", "completion")}},
 		&appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-dataloader", Labels: labels("feed", "dataloader")}},
 		&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "persia", Name: "feed-nn-worker-0", Labels: labels("feed", "nn-worker")},

@@ -156,10 +156,7 @@ func Of(jobs []batchv1.Job, pods []corev1.Pod, owners []owner) []Training {
 			completion: slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !metav1.IsControlledBy(&pod, &job) }),
 			owners:     slices.DeleteFunc(slices.Clone(owners), func(owner owner) bool { return others(&owner) }),
 		}
-		contract, has := config.ContractOf(job.Annotations)
-		if !has {
-			contract = olderContract(job, training.Pods)
-		}
+		contract, _ := config.ContractOf(job.Annotations)
 		training.Predicted, training.nats = contract.Useful, contract.NATS
 		training.State = progress(training.Pods, training.owners)
 		for _, condition := range job.Status.Conditions {

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,13 +26,6 @@ import (
 func BenchmarkUp(b *testing.B) {
 	compile(b, toolchain.OfBenchmarks)
 	b.Run("prod", func(b *testing.B) { benchmarkUp(b, stackIn(b, b.TempDir(), "prod")) })
-	b.Run("jobs=10", func(b *testing.B) {
-		s := newStack(b, `cluster: {systemPool: {nodes: 4}}`)
-		for i := range 10 {
-			s.edit(fmt.Sprintf(`jobs: [{name: train-%03d, enableMetrics: true}]`, i))
-		}
-		benchmarkUp(b, s)
-	})
 }
 
 func benchmarkUp(b *testing.B, s *stack) {

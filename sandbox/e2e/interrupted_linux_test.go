@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
+	"persia/internal/answer"
 )
 
 // failedAttempts is how often the job that cannot succeed may fail.
@@ -201,7 +202,9 @@ func (r *training) awaitStatus(t *testing.T, job, text string) {
 	var last string
 	r.awaitTraining(t, job, func() bool {
 		for _, pod := range r.pods("persia", "app.kubernetes.io/name=completion,persia_job="+job) {
-			last = r.logs("persia", pod.Name)
+			lines := strings.Split(strings.TrimSpace(r.logs("persia", pod.Name)), "\n")
+			document, _ := answer.Read(lines[len(lines)-1])
+			last = document.String()
 		}
 		return strings.Contains(last, text)
 	}, "%s: %q", job, text)

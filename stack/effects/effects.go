@@ -108,8 +108,29 @@ func (u *update) job(path, name string) {
 		}
 		u.say(path, "the job %s restarts: this replaces the pods of %s, one of each role at a time, "+
 			"and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. "+
-			"To replace all pods at once, suspend the job first",
-			name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), start)
+			"To replace all pods at once, suspend the job first%s",
+			name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), start,
+			kept(was, is, restarted))
+	}
+	u.divided(path, was, is)
+}
+
+// kept says which servers keep their memory while other roles of a job restart, or returns "".
+func kept(was, is Training, restarted []string) string {
+	servers := config.KindEmbeddingParameterServer.Name
+	if !was.contract().Partial || !is.contract().Partial || slices.Contains(restarted, servers) || was.servers() != is.servers() {
+		return ""
+	}
+	return fmt.Sprintf(". Its %s keep their memory, if the script has saved its dense state since the newest checkpoint",
+		count(is.servers(), "embedding parameter server"))
+}
+
+// divided says that another number of servers divides the embeddings anew.
+func (u *update) divided(path string, was, is Training) {
+	if was.servers() != 0 && is.servers() != 0 && was.servers() != is.servers() && u.after.checkpoints(is) != (storedFolder{}) {
+		u.say(path+".embeddingParameterServer.replicas",
+			"%d servers instead of %d: PERSIA divides the embeddings of the checkpoint anew when the next attempt loads it, "+
+				"which takes about as long as a checkpoint, and fails if num_hashmap_internal_shards is below 4", is.servers(), was.servers())
 	}
 }
 

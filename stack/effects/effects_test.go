@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
@@ -91,6 +93,43 @@ spec:
 	}
 }
 
+// TestServers edits a job whose servers keep their memory, and divides their embeddings among others.
+func TestServers(t *testing.T) {
+	job := func(nnWorkers, servers string, replicas int, partial bool) State {
+		stack := New()
+		for role, digest := range map[string]string{"nn-worker": nnWorkers, "embedding-ps": servers} {
+			contract := config.Contract{Version: 1, Partial: partial, Checkpoints: config.Folder{Path: "/a", Claim: "a"}}
+			set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Annotations: contract.Annotation()}}
+			set.Annotations[config.PodsAnnotation] = digest
+			set.Spec.Replicas = new(int32(replicas))
+			set.Spec.Template.Labels = map[string]string{config.JobLabel: "criteo", "app.kubernetes.io/name": role}
+			set.Spec.Template.Spec = corev1.PodSpec{
+				Containers: []corev1.Container{{VolumeMounts: []corev1.VolumeMount{{Name: "a", MountPath: "/a"}}}},
+				Volumes:    []corev1.Volume{{Name: "a", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "a"}}}},
+			}
+			stack.Add(&set)
+		}
+		return stack
+	}
+	const kept = "Its 3 embedding parameter servers keep their memory"
+	for name, c := range map[string]struct {
+		after State
+		says  []string
+		kept  bool
+	}{
+		"another image of the nn-workers": {job("two", "one", 3, true), []string{"restarts: this replaces the pods of nn-worker (3)"}, true},
+		"another image of the servers":    {job("one", "two", 3, true), []string{"restarts: this replaces the pods of embedding-ps (3)"}, false},
+		"full recovery":                   {job("two", "one", 3, false), []string{"restarts"}, false},
+		"fewer servers":                   {job("one", "one", 2, true), []string{"2 servers instead of 3: PERSIA divides the embeddings"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := job("one", "one", 3, true)
+			assertEffects(t, before, c.after, c.says...)
+			assert.Equal(t, c.kept, strings.Contains(strings.Join(Of(before, c.after, nil), ""), kept))
+		})
+	}
+}
+
 // pods are a job of PERSIA's operator, its NATS, and PEDL.
 const pods = `
 - metadata: {name: criteo, namespace: persia}
@@ -164,29 +203,16 @@ func TestOnlyServer(t *testing.T) {
 	}
 }
 
-// TestPoolChanges: the simulated Google Cloud holds against these texts what becomes of nodes.
+// TestPoolChanges: an older machine has no gVNIC. The simulated Google Cloud has the other changes of a pool.
 func TestPoolChanges(t *testing.T) {
 	const state = `[{name: gpu, kind: "gcp:container/nodePool:NodePool", nodeCount: 2, nodeLocations: [us-central1-a], nodeConfig: {machineType: g2-standard-8, imageType: COS_CONTAINERD, gvnic: {enabled: true}, diskSizeGb: 100,
   guestAccelerators: [{type: nvidia-l4, count: 1, gpuDriverInstallationConfig: {gpuDriverVersion: INSTALLATION_DISABLED}}]}}]`
-	for name, c := range map[string]struct {
-		edit func(*config.Pool)
-		says string
-	}{
-		"a machine type": {func(p *config.Pool) { p.MachineType = "g2-standard-16" }, "persia:nodePools[0].machineType was g2-standard-8 and is now g2-standard-16: GKE drains and recreates the nodes of the pool gpu"},
-		"an old machine": {func(p *config.Pool) { p.MachineType = "m1-ultramem-40" }, "persia:nodePools[0].machineType was g2-standard-8 and is now m1-ultramem-40, persia:nodePools[0].machineType's gVNIC was true and is now not set: GKE drains"},
-		"spot machines":  {func(p *config.Pool) { p.Spot = true }, "persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool gpu"},
-		"other GPUs":     {func(p *config.Pool) { p.GPU.Count = 2 }, "persia:nodePools[0].gpu.count was 1 and is now 2: Google Cloud deletes all nodes"},
-		"fewer nodes":    {func(p *config.Pool) { p.Nodes = new(1) }, "persia:nodePools[0]: GKE deletes nodes of the pool gpu: 1 of 2 in us-central1-a"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pool := config.Pool{Name: "gpu", MachineType: "g2-standard-8", ImageType: "COS_CONTAINERD", Nodes: new(2), GPU: &config.GPU{Type: "nvidia-l4", Count: 1}}
-			pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
-			c.edit(&pool)
-			after := New()
-			after.AddPool(field.NewPath("persia:nodePools").Index(0), WantedPool{Pool: pool})
-			assertEffects(t, stateOf(t, state), after, c.says)
-		})
-	}
+	pool := config.Pool{Name: "gpu", MachineType: "m1-ultramem-40", ImageType: "COS_CONTAINERD", Nodes: new(2), GPU: &config.GPU{Type: "nvidia-l4", Count: 1}}
+	pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
+	after := New()
+	after.AddPool(field.NewPath("persia:nodePools").Index(0), WantedPool{Pool: pool})
+	assertEffects(t, stateOf(t, state), after, "persia:nodePools[0].machineType was g2-standard-8 and is now m1-ultramem-40, "+
+		"persia:nodePools[0].machineType's gVNIC was true and is now not set: GKE drains")
 }
 
 // job is a job that writes its checkpoints and its record to the claim a.

@@ -266,6 +266,9 @@ func (t Training) Replicas() int {
 	return replicas
 }
 
+// servers returns how many embedding parameter servers a job has.
+func (t Training) servers() int { return t.Roles[config.KindEmbeddingParameterServer.Name].Replicas }
+
 // Running returns the names of the jobs that have replicas.
 func (s State) Running() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(s.Trainings)), func(name string) bool { return s.Trainings[name].Replicas() == 0 })

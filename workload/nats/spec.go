@@ -22,9 +22,8 @@ const (
 	// Any user but root, because the server writes only its process id, into a volume.
 	serverUser = 1000
 
-	// lameDuckSeconds is how long a server takes to send its clients to other servers
-	// before it stops. It is the minimum that nats-server accepts: with its default of
-	// two minutes, a new version of sixty servers would take two hours.
+	// lameDuckSeconds is how long a server takes to send its clients to other servers before it stops. It is the minimum
+	// that nats-server accepts: with its default of two minutes, a new version of sixty servers would take two hours.
 	lameDuckSeconds = 30
 	// The defaults of nats-server.
 	maxConnections, writeDeadline = 65536, "10s"

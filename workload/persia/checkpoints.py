@@ -10,16 +10,16 @@ as an empty one: the training would start over, and its checkpoints would be rem
 entry that cannot be looked at is no checkpoint, and stays.
 """
 
+import contextlib
 import errno
 import os
-import pickle
 import re
 import shutil
 import stat
 import time
 from typing import Any, Callable, Container, Dict, List, NamedTuple, Optional
 
-ATTEMPT = re.compile(r"attempt-(\d+)$")
+ATTEMPT, DENSE_STATES = re.compile(r"attempt-(\d+)$"), re.compile(r"dense-\d+$")
 SHARD = re.compile(r"s\d+$")
 DENSE, DONE, OPTIMIZER = "dense.pt", "embedding_dump_done", "opt.pt"
 EMBEDDINGS = ".emb"
@@ -29,14 +29,6 @@ MARKS = (DONE, OPTIMIZER)
 # The first bytes of an archive and of the last record of its directory, and the lengths of that
 # record and of the longest comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
 ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
-
-# How torch.save begins a file before PyTorch 1.6, and later if asked (torch/serialization.py,
-# _legacy_save): with its magic number. A version, the system, the object, and the keys of its storages
-# follow, all pickled, and then each storage: the number of its elements in 8 bytes, and the elements.
-LEGACY = pickle.dumps(0x1950A86A20F9469CFC6C, protocol=2)
-
-# The bytes of an element, by the storage's class without "Storage". Others have at least one.
-WIDTHS = {"ComplexDouble": 16, "ComplexFloat": 8, "Double": 8, "Long": 8, "Float": 4, "Int": 4, "Half": 2, "BFloat16": 2, "Short": 2}
 
 # The errors of one entry: a link to itself, a file that its server has replaced, and a folder of
 # another user. All others are the volume's.
@@ -71,6 +63,10 @@ class Found:
         self.strange: Dict[str, str] = {}
         self.given_up: Dict[str, str] = {}
         self.known = {} if known is None else known
+        # The newest dense state beside the memory of the servers, when that was written, and folders with older ones.
+        self.dense: Optional[str] = None
+        self.dense_time = 0.0
+        self.forgotten: List[str] = []
 
     def look(self, path: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return what a function finds out about an entry, or None if it cannot be looked at."""
@@ -93,14 +89,19 @@ class Found:
         return [path for path in own[max(keep, 1) :] if path not in needed]
 
 
-def scan(root, older=False, known=None):
+def scan(root, older=False, known=None, memory=0):
     """Find all checkpoints. On a bucket, each request takes tens of milliseconds, and a
     checkpoint has up to 100,000 files, so this lists each folder once, and opens only the files
     that show whether a checkpoint is complete.
 
-    older is for releases of PERSIA without persia-launcher, which leave DONE empty."""
+    older is for releases of PERSIA without persia-launcher, which leave DONE empty. memory is the name of the servers' memory."""
     found = Found(known)
     for entry in entries(root) if root else []:
+        if DENSE_STATES.match(entry.name) and not entry.is_symlink():
+            if entry.name == f"dense-{memory}":
+                found.look(entry.path, find_dense, found, entry.path)
+            else:
+                found.forgotten.append(entry.path)
         match = ATTEMPT.match(entry.name)
         if not match or entry.is_symlink():
             continue
@@ -118,6 +119,15 @@ def scan(root, older=False, known=None):
         found.strange.update({checkpoint.path: f"{DENSE} is missing" for checkpoint in found.complete if not checkpoint.dense})
         found.complete = [checkpoint for checkpoint in found.complete if checkpoint.dense]
     return found
+
+
+def find_dense(found, folder):
+    """Find the newest dense state: a folder like a checkpoint's, without embeddings. nn-workers remove old ones meanwhile."""
+    for entry in entries(folder):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            written = os.stat(os.path.join(entry.path, OPTIMIZER)).st_mtime
+            if written > found.dense_time and all(whole(os.path.join(entry.path, name)) for name in (DENSE, OPTIMIZER)):
+                found.dense, found.dense_time = entry.path, written
 
 
 def consider(found, attempt, path, link, inner, older):
@@ -222,69 +232,17 @@ def counted(text, what):
 
 def whole(path):
     """Report whether PyTorch has written a whole file: an archive with its directory, which comes
-    last, or an older file with all storages. Of other files, any content counts.
-    zipfile.is_zipfile would return False when the volume fails."""
+    last. Of other files, as PyTorch 1.5 wrote them, any content counts. zipfile.is_zipfile would return
+    False when the volume fails."""
     with open(path, "rb") as file:
-        start = file.read(len(LEGACY))
-        if LEGACY.startswith(start):
-            return start == LEGACY and legacy_whole(file)
-        if not start.startswith(ARCHIVE):
-            return True
+        start = file.read(len(ARCHIVE))
+        if start != ARCHIVE:
+            return bool(start) and not ARCHIVE.startswith(start)
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - RECORD_LENGTH - LONGEST_COMMENT))
         end = file.read()
     at = end.rfind(LAST_RECORD)
     return at >= 0 and len(end) - at >= RECORD_LENGTH
-
-
-class StandIn:
-    """Takes the place of each class and function that a pickle names, so that reading it runs no
-    code of the script."""
-
-    def __new__(cls, *args, **kwargs):
-        return object.__new__(cls)
-
-    def __init__(self, *args, **kwargs):
-        pass
-
-    def ignore(self, *args, **kwargs):
-        pass
-
-    __setstate__ = __setitem__ = __call__ = append = extend = add = ignore
-
-
-class Storages(pickle.Unpickler):
-    """Reads a pickle for the sizes of the storages that it names, in bytes by their keys."""
-
-    def __init__(self, file):
-        super().__init__(file)
-        self.sizes = {}
-
-    def find_class(self, module, name):
-        return type(name, (StandIn,), {})
-
-    def persistent_load(self, saved):
-        _, storage, key, _, elements = saved[:5]
-        self.sizes[key] = elements * WIDTHS.get(storage.__name__.replace("Storage", ""), 1)
-
-
-def legacy_whole(file):
-    """Report whether all of an older file is there, from behind its magic number on. Only a file that
-    ends too early is not whole: a pickle of unusual form must not cost a checkpoint."""
-    try:
-        for _ in range(2):
-            Storages(file).load()
-        content = Storages(file)
-        content.load()
-        keys = Storages(file).load()
-        end = file.tell() + sum(8 + content.sizes[key] for key in keys)
-        return file.seek(0, os.SEEK_END) >= end
-    except EOFError:
-        return False
-    except OSError:
-        raise
-    except Exception as error:
-        return not (isinstance(error, pickle.UnpicklingError) and "truncated" in str(error))
 
 
 def names_its_own(files, shards, older):
@@ -296,7 +254,10 @@ def names_its_own(files, shards, older):
 
 def remove(folder):
     """Remove a checkpoint, its marks first and dense.pt last, so that an interruption leaves an
-    incomplete checkpoint. Other checkpoints in the folder, and files of the script, stay."""
+    incomplete checkpoint. Other checkpoints in the folder, and files of the script, stay. Of a folder
+    with dense states, nothing stays."""
+    if DENSE_STATES.match(os.path.basename(folder)):
+        return remove_all(folder)
     for mark in MARKS:
         remove_all(os.path.join(folder, mark))
     parts = [entry for entry in entries(folder) if is_part(entry)]
@@ -319,13 +280,11 @@ def is_part(entry):
 
 def remove_all(path):
     """Remove a file, or a folder with its content, if it exists."""
-    try:
+    with contextlib.suppress(FileNotFoundError):
         if stat.S_ISDIR(os.lstat(path).st_mode):
             shutil.rmtree(path, onerror=ignore_missing)
         else:
             os.remove(path)
-    except FileNotFoundError:
-        pass
 
 
 def ignore_missing(_function, _path, error):

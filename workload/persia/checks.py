@@ -1,11 +1,13 @@
 """Checks the requirements of a command, without which it would fail after minutes, or hang."""
 
+import contextlib
 import os
 import socket
 import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 
 from link import full_name
 from processes import Command
@@ -13,7 +15,7 @@ from record import lost_bucket
 from roster import DATALOADER, NN_WORKER
 
 # GKE mounts the GPU driver there and sets no variable. PERSIA's image even drops the one that its base image sets.
-DRIVER = os.environ.get("PERSIA_DRIVER_DIR", "/usr/local/nvidia")
+DRIVER = "/usr/local/nvidia"
 
 
 def before(role, environment):
@@ -93,8 +95,10 @@ class GPUs:
         return None
 
 
-def with_driver(environment):
-    """Add the folders of the GPU driver to an environment, if they exist, and return it."""
+def for_gpus(environment):
+    """Return an environment with the folders of the GPU driver, if they exist, and with NCCL that fails instead of hangs."""
+    # PyTorch 2.2 renamed the variable.
+    environment = {"NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "1", **environment}
     for name, folder in (("LD_LIBRARY_PATH", "lib64"), ("PATH", "bin")):
         folder = os.path.join(DRIVER, folder)
         paths = [path for path in environment.get(name, "").split(":") if path]
@@ -105,11 +109,8 @@ def with_driver(environment):
 
 def address(url):
     """Return host and port of a URL, or None without a host."""
-    host = url.split("//")[-1].split("@")[-1]
-    if not host:
-        return None
-    name, _, port = host.partition(":")
-    return name, int(port or 4222)
+    parts = urllib.parse.urlsplit(url)
+    return (parts.hostname, parts.port or 4222) if parts.hostname else None
 
 
 def reachable(where, seconds=5):
@@ -120,11 +121,9 @@ def reachable(where, seconds=5):
     found = []
 
     def connect():
-        try:
+        with contextlib.suppress(OSError, UnicodeError):
             socket.create_connection((full_name(where[0]), where[1]), timeout=seconds).close()
             found.append(True)
-        except (OSError, UnicodeError):
-            pass
 
     asking = threading.Thread(target=connect, daemon=True)
     asking.start()

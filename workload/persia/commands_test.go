@@ -140,7 +140,6 @@ func TestRoles(t *testing.T) {
 		"a middleware":        {"middleware", "", 42, "persia-middleware-server" + server},
 		"an embedding server": {"embserver", "", 42, "persia-embedding-server" + server},
 		"without a role":      {"", "", 2, "roles.sh: usage: roles.sh trainer|datacompose|middleware|embserver"},
-		"two roles":           {"trainer embserver", "", 2, "roles.sh: usage: roles.sh"},
 		"an unknown role":     {"nn-worker", "", 2, "roles.sh: unknown role nn-worker: want trainer, datacompose, middleware or embserver"},
 		"without a master":    {"trainer", "MASTER_ADDR", 2, "roles.sh: trainer needs what is not set: MASTER_ADDR"},
 		"without an entry":    {"datacompose", "PERSIA_DATALOADER_ENTRY", 2, "roles.sh: datacompose needs what is not set: PERSIA_DATALOADER_ENTRY"},

@@ -132,9 +132,8 @@ func completion(args JobArgs, names names, roles []role, gatewayImage string) *b
 	return completionJob(args, names, changes.String(), labels, pod)
 }
 
-// runsGateway reports whether the completion runs the metrics gateway of a job, so that the
-// gateway ends when the job is complete. The servers of another engine stay, and so does its
-// gateway.
+// runsGateway reports whether the completion runs the metrics gateway of a job, so that the gateway ends when the job
+// is complete. The servers of another engine stay, and so does its gateway.
 func runsGateway(job config.Job) bool {
 	return job.EnableMetrics && job.Engine == config.EngineJobSet
 }
@@ -159,9 +158,8 @@ var operatedCompleteScript string
 // Any user but root: the script writes no files.
 const operatedCompletionUser = 1000
 
-// completionRights returns the objects that the pod of a completion needs: an identity that may
-// list the pods of the namespace, and a route to the API server. The pod does not count as one of
-// the job's.
+// completionRights returns the objects that the pod of a completion needs: an identity that may list the pods of the
+// namespace, and a route to the API server. The pod does not count as one of the job's.
 func completionRights(names names) []runtime.Object {
 	labels := kube.Labels(config.Completion, names.completion)
 	meta := kube.Meta(NamespaceName, names.completion, labels)

@@ -57,17 +57,13 @@ class Job:
     def trouble(self, pods):
         """Why the job cannot be complete any more, or nothing."""
         nn_workers_ended = self.nn_workers_ended(pods)
-        for names in self.roles.values():
-            for name in names:
-                trouble = self.trouble_of(name, pods, nn_workers_ended)
-                if trouble:
-                    return trouble
-        if not nn_workers_ended:
-            return None
+        troubles = (self.trouble_of(name, pods, nn_workers_ended) for names in self.roles.values() for name in names)
+        trouble = next(filter(None, troubles), None)
+        if trouble or not nn_workers_ended:
+            return trouble
         if self.ended is None:
             self.ended = self.clock()
-        waits = self.clock() - self.ended > self.patience
-        if waits and not self.finished >= set(self.roles[DATALOADER]):
+        if self.clock() - self.ended > self.patience and not self.finished >= set(self.roles[DATALOADER]):
             # PERSIA ends an nn-worker's loop without an error when no data comes.
             return "the nn-workers ended before the dataloaders had sent all data"
         return None
@@ -85,7 +81,8 @@ class Job:
             return f"{name} failed: {why(pod)}" if phase(pod) == "Failed" else None
         if phase(pod) in ("Failed", "Succeeded") and not (nn_workers_ended and nn_workers_ended <= end(pod)):
             return f"{name} ended before the nn-workers: {why(pod)}"
-        if restarts(pod) and any(start(pods[t]) < start(pod) for t in self.roles[NN_WORKER] if t in pods and phase(pods[t]) == "Running" and start(pods[t])):
+        running = (start(pods[other]) for other in self.roles[NN_WORKER] if other in pods and phase(pods[other]) == "Running")
+        if container(pod).get("restartCount") and any(started and started < start(pod) for started in running):
             return f"{name} was restarted after the nn-workers had started, and knows nothing of the training"
         return None
 
@@ -111,10 +108,6 @@ def container(pod):
     return statuses[0]
 
 
-def restarts(pod):
-    return container(pod).get("restartCount", 0)
-
-
 # Kubernetes writes all times alike, and so their texts can be compared.
 
 
@@ -135,33 +128,28 @@ def why(pod):
     return ", ".join(part for part in said if part) or "Kubernetes does not say why"
 
 
-class Cluster:
-    """The API server, as the account of the pod may ask it."""
-
-    def __init__(self, environment):
-        self.account = environment.get("PERSIA_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount")
-        self.server = f"https://{environment['KUBERNETES_SERVICE_HOST']}:{environment['KUBERNETES_SERVICE_PORT']}"
-        self.path = f"/api/v1/namespaces/{environment['PERSIA_NAMESPACE']}/pods?labelSelector=persia_job%3D{environment['PERSIA_JOB']}"
-
-    def pods(self):
-        """The pods of the job, by name."""
-        # The token is another one every hour.
-        with open(os.path.join(self.account, "token")) as file:
-            request = urllib.request.Request(self.server + self.path, headers={"Authorization": "Bearer " + file.read().strip()})
-        trust = ssl.create_default_context(cafile=os.path.join(self.account, "ca.crt"))
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
-        with opener.open(request, timeout=30) as answer:
-            return {pod["metadata"]["name"]: pod for pod in json.load(answer)["items"]}
+def list_pods(environment):
+    """Return the pods of the job by name, as the account of this pod may list them."""
+    account = environment.get("PERSIA_ACCOUNT_DIR", "/var/run/secrets/kubernetes.io/serviceaccount")
+    server = "https://{KUBERNETES_SERVICE_HOST}:{KUBERNETES_SERVICE_PORT}"
+    url = server + "/api/v1/namespaces/{PERSIA_NAMESPACE}/pods?labelSelector=persia_job%3D{PERSIA_JOB}"
+    # The token is another one every hour.
+    with open(os.path.join(account, "token")) as file:
+        request = urllib.request.Request(url.format(**environment), headers={"Authorization": "Bearer " + file.read().strip()})
+    trust = ssl.create_default_context(cafile=os.path.join(account, "ca.crt"))
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust))
+    with opener.open(request, timeout=30) as answer:
+        return {pod["metadata"]["name"]: pod for pod in json.load(answer)["items"]}
 
 
 def main(environment):
     roles = [part.split("=") for part in environment["PERSIA_REPLICAS"].split(",")]
     replicas = {role: int(count) for role, count in roles}
     patience = float(environment.get("PERSIA_END_SECONDS", "60"))
-    cluster, job, said = Cluster(environment), Job(environment["PERSIA_JOB"], replicas, patience), None
+    job, said = Job(environment["PERSIA_JOB"], replicas, patience), None
     while True:
         try:
-            status, text = job.look(cluster.pods())
+            status, text = job.look(list_pods(environment))
         except (OSError, ValueError, http.client.HTTPException) as error:
             status, text = GOING_ON, f"the API server does not answer: {error}"
         if text != said:

@@ -37,23 +37,22 @@ class Coordinator:
         """Tell the machine of an event, act on it, and return the answer, if there is one."""
         answer = None
         with self.lock:
-            actions = self.machine.decide(kind(self.clock(), self.wall(), *values))
-            for action in actions:
+            for action in self.machine.decide(self.clock(), self.wall(), kind(*values)):
                 if isinstance(action, events.Log):
                     self.log(action.text)
-                elif isinstance(action, (events.Answer, events.Status)):
-                    answer = action
+                elif isinstance(action, events.Answer):
+                    answer = action.values
                 else:
                     self.queues[type(action)].put(action)
         return answer
 
     def report(self, member):
         """Take a replica's report, and return the answer. Raise a ValueError if it is not a whole one."""
-        return self.happens(events.Reported, member).order
+        return self.happens(events.Reported, member)
 
     def status(self, run="", known=False):
         """Return the state of the job, for somebody or for its completion, which is known."""
-        return self.happens(events.Asked, run, known).document
+        return self.happens(events.Asked, run, known)
 
     def metrics(self):
         self.happens(events.Ticked)
@@ -98,33 +97,23 @@ class Coordinator:
 
     def do(self, action):
         """Do what the machine has decided on a volume, and tell it the result."""
-        function, result, failed = WORK[type(action)]
         try:
-            values = function(self, action)
+            values = (None, *self.work(action))
         except Exception as error:
-            self.happens(result, *failed, error)
-        else:
-            self.happens(result, *values)
+            values = (error,)
+        self.happens(RESULTS[type(action)], *values)
 
-    def load(self, _action):
-        return (self.record.read(),)
-
-    def save(self, action):
-        return (None, self.record.write(action.values, action.claimed))
-
-    def scan(self, action):
-        held = self.record.check(action.values, action.claimed)
-        return checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known), held
-
-    def remove(self, action):
+    def work(self, action):
+        if isinstance(action, events.Load):
+            return (self.record.read(),)
+        if isinstance(action, events.Save):
+            return (self.record.write(action.values, action.claimed),)
+        if isinstance(action, events.Scan):
+            held = self.record.check(action.values, action.claimed)
+            return checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known, action.values["memory"]), held
         checkpoints.remove(action.folder)
         return ()
 
 
-# What does an action, the event that follows, and the first values of that after an error.
-WORK = {
-    events.Load: (Coordinator.load, events.Loaded, (None,)),
-    events.Save: (Coordinator.save, events.Saved, ()),
-    events.Scan: (Coordinator.scan, events.Scanned, (None, False)),
-    events.Remove: (Coordinator.remove, events.Removed, ()),
-}
+# The event that follows an action.
+RESULTS = {events.Load: events.Loaded, events.Save: events.Saved, events.Scan: events.Scanned, events.Remove: events.Removed}

@@ -49,6 +49,7 @@ var exporters = map[string]exporter{
 		"persia_job_checkpoint_interval_seconds": gauge,
 		"persia_job_ended_attempts":              gauge,
 		"persia_job_seconds":                     gauge,
+		"persia_job_partial_attempts":            gauge,
 		"persia_job_failures_total":              counter,
 	}},
 	"training scripts": {ofJobs, map[string]string{

@@ -24,32 +24,25 @@ def log(text):
 
 def script_environment(environment):
     """Return the environment of the script, as persia-launcher would have set it."""
-    environment = checks.with_driver(dict(environment))
-    entry = "PERSIA_DATALOADER_ENTRY"
-    if environment["PERSIA_ROLE"] == NN_WORKER:
-        entry = "PERSIA_NN_WORKER_ENTRY"
-        environment.update(among_nn_workers(environment))
-    environment[entry] = environment["PERSIA_SCRIPT"]
-    return environment
-
-
-def among_nn_workers(environment):
-    """Return variables with the rank of this process among the processes of all nn-workers. torch.distributed.launch knows only
-    the processes of its pod: since PyTorch 1.9, it waits for the others at an address, and pods of PERSIA's operator have no
-    address before they run. PERSIA's nn-workers find each other through NATS."""
+    environment = checks.for_gpus(environment)
+    if environment["PERSIA_ROLE"] != NN_WORKER:
+        return dict(environment, PERSIA_DATALOADER_ENTRY=environment["PERSIA_SCRIPT"])
+    # The rank of this process is that among the processes of all nn-workers. torch.distributed.launch knows only the processes of
+    # its pod: since PyTorch 1.9, it waits for the others at an address, and pods of PERSIA's operator have no address before they
+    # run. PERSIA's nn-workers find each other through NATS.
     node, nodes = int(environment["PERSIA_NODE_RANK"]), int(environment["PERSIA_NODES"])
     processes = int(environment["NPROC_PER_NODE"])
-    return {
-        "REPLICA_INDEX": str(node),
-        "REPLICA_SIZE": str(nodes),
-        "NODE_RANK": str(node),
-        "RANK": str(node * processes + int(environment["LOCAL_RANK"])),
-        "WORLD_SIZE": str(nodes * processes),
+    return dict(
+        environment,
+        PERSIA_NN_WORKER_ENTRY=environment["PERSIA_SCRIPT"],
+        REPLICA_INDEX=str(node),
+        REPLICA_SIZE=str(nodes),
+        NODE_RANK=str(node),
+        RANK=str(node * processes + int(environment["LOCAL_RANK"])),
+        WORLD_SIZE=str(nodes * processes),
         # The store of this pod's launcher is not for processes of other pods.
-        "TORCHELASTIC_USE_AGENT_STORE": "False",
-        "NCCL_ASYNC_ERROR_HANDLING": environment.get("NCCL_ASYNC_ERROR_HANDLING", "1"),
-        "TORCH_NCCL_ASYNC_ERROR_HANDLING": environment.get("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1"),
-    }
+        TORCHELASTIC_USE_AGENT_STORE="False",
+    )
 
 
 class Script:
@@ -95,10 +88,8 @@ def main(environment, arguments):
     script = Script(script_environment(environment), arguments)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, script.stop)
-    metrics = None
     # The first process of a pod pushes for all.
-    if environment.get("LOCAL_RANK", "0") == "0":
-        metrics = gateway.of(environment, log)
+    metrics = gateway.of(environment, log) if environment.get("LOCAL_RANK", "0") == "0" else None
     if metrics:
         metrics.keep_pushing(script.values)
     script.status = script.run()

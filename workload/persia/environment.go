@@ -89,6 +89,12 @@ func launchEnv(args JobArgs, names names, role role, scratch []string) []corev1.
 			corev1.EnvVar{Name: "PERSIA_REPLICAS", Value: allReplicas(args.Job)},
 			corev1.EnvVar{Name: "PERSIA_PROGRESS_FILE", Value: path.Join(podState, "progress")})
 	}
+	if args.Job.Partial() {
+		env = append(env, corev1.EnvVar{Name: "PERSIA_RECOVERY", Value: "partial"})
+		if role.Server {
+			env = append(env, corev1.EnvVar{Name: "PERSIA_SERVER", Value: fmt.Sprintf("127.0.0.1:%d", role.Port)})
+		}
+	}
 	env = append(env, gpuEnv(*role.Role)...)
 	if root := role.CheckpointRoot(); root != "" {
 		env = append(env, corev1.EnvVar{Name: config.EnvCheckpoints, Value: root})

@@ -68,7 +68,6 @@ func TestFields(t *testing.T) {
 			[]string{`"mountPath":"/dev/shm/"`, `not "mountPath":"/dev/shm",`, `not "name":"shared-memory"`}},
 		"the job's own shared memory with PERSIA's operator": {"operator", memory.And(edits{job + "nnWorker.volumeMounts": list{object{"name": "memory", "mountPath": "/dev/shm/"}}}), "PersiaJob criteo",
 			[]string{`{"mountPath":"/dev/shm/","name":"memory"},{"mountPath":"/opt/persia","name":"launch","readOnly":true}]`}},
-		"folders for temporary files": {"dev", nil, nnWorker, []string{env("PERSIA_SCRATCH", "/dev/shm:/tmp")}},
 		"folders for temporary files that outlive the pod": {"dev", memory.And(edits{job + "nnWorker.volumeMounts": list{
 			object{"name": "memory", "mountPath": "/dev/shm"}, object{"name": "data", "mountPath": "/tmp/"},
 		}}), nnWorker, []string{env("PERSIA_SCRATCH", "/dev/shm")}},
@@ -79,6 +78,9 @@ func TestFields(t *testing.T) {
 		"embedding workers that only load": {"dev", writers.And(edits{job + "embeddingWorker.mounts": checkpoints(true)}), nnWorker, []string{env("PERSIA_CKPT_ROOT", "/checkpoints/adult-income/1")}},
 		"another run": {"dev", edits{job + "runId": "second"}, nnWorker,
 			[]string{env("PERSIA_RUN", "second"), env("PERSIA_STATE_DIR", "/checkpoints/.persia/adult-income/second"), env("PERSIA_CKPT_ROOT", "/checkpoints/adult-income/second")}},
+		"a server that keeps its memory": {"dev", edits{job + "recovery": "partial"}, "StatefulSet adult-income-embedding-ps",
+			[]string{env("PERSIA_SERVER", "127.0.0.1:8888"), `\"partial\":true`}},
+		"the coordinator of servers that keep their memory": {"dev", edits{job + "recovery": "partial"}, nnWorker, []string{env("PERSIA_RECOVERY", "partial"), "not PERSIA_SERVER"}},
 		"variables of the job and its role, which win": {"dev", edits{
 			job + "env":          list{object{"name": "RUST_BACKTRACE", "value": "job"}, object{"name": "NCCL_DEBUG", "value": "job"}},
 			job + "nnWorker.env": list{object{"name": "NCCL_DEBUG", "value": "role"}},
@@ -109,7 +111,6 @@ func TestFields(t *testing.T) {
 		"no Managed Service for Prometheus":        {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}}, "PodMonitoring persia", nil},
 		"alerts of Managed Service for Prometheus": {"prod", edits{"persia:nats.metrics": true}, "Rules persia-nats-service", []string{`"alert":"PersiaNATSSlowConsumer"`}},
 		"alerts of the Prometheus Operator":        {"existing", edits{"persia:cluster.existing.prometheusOperator": true}, "PrometheusRule persia", []string{`"alert":"PersiaJobFailed"`}},
-		"no alerts that nothing evaluates":         {"existing", nil, "PrometheusRule persia", nil},
 		"no such service for NATS":                 {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 """Pushes the state of a replica, and of the job, to the job's metrics gateway."""
 
-import os
+import contextlib
+import pathlib
 import threading
 import time
 import urllib.request
@@ -67,18 +68,11 @@ def memory_ratio(groups="/sys/fs/cgroup"):
     """Return which share of its memory the container uses, without the cache that the kernel would give
     back, or None without a limit."""
     for current, limit, stat, cache in MEMORY:
-        try:
-            used, most = (int(read(groups, name)) for name in (current, limit))
-            given_back = dict(line.split() for line in read(groups, stat).splitlines())[cache]
-        except (OSError, ValueError, KeyError):
-            continue
-        return (used - int(given_back)) / most
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            used, most, state = (pathlib.Path(groups, name).read_text() for name in (current, limit, stat))
+            given_back = dict(line.split() for line in state.splitlines())[cache]
+            return (int(used) - int(given_back)) / int(most)
     return None
-
-
-def read(groups, name):
-    with open(os.path.join(groups, name), encoding="ascii") as file:
-        return file.read()
 
 
 def of(environment, log, whole_job=False):

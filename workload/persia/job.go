@@ -27,8 +27,7 @@ type JobArgs struct {
 	Broker nats.Broker
 	// Claims are the names of the claims of the stack's volumes, by volume.
 	Claims map[string]string
-	// PodAnnotations are what others than the program read on pods: the drivers of volumes, and GKE. They are by
-	// role.
+	// PodAnnotations are what others than the program read on pods: the drivers of volumes, and GKE. They are by role.
 	PodAnnotations map[string]map[string]string
 	// Placements are the nodes of each node pool.
 	Placements map[string]kube.Placement

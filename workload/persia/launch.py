@@ -17,14 +17,15 @@ import checks
 import coordinator
 import gateway
 import machine
+import memory
 import processes
 import server
 from link import Link, Refused
 from processes import Command
 from settings import Settings
 
-# How long the coordinator's pod waits for its last record, in seconds.
-RELEASE_SECONDS = 5
+# How long the coordinator's pod waits for its last record, and how much later data loaders start, in seconds.
+RELEASE_SECONDS, HEAD_START_SECONDS = 5, 5
 
 # The exit status of a pod of a Kubernetes Job that has to end before its training job is
 # complete, so that it does not count as succeeded: the status of a program that SIGTERM killed.
@@ -37,7 +38,9 @@ class Replica:
     def __init__(self, settings, arguments, coordinates=None):
         self.settings, self.arguments = settings, arguments
         self.coordinates = coordinates  # the job's coordinator, if it is in this process
-        self.link = Link(own_address(settings.coordinator) if coordinates else settings.coordinator, settings.token)
+        # The coordinator's own pod reaches it without DNS.
+        own = "127.0.0.1:" + settings.coordinator.rsplit(":", 1)[1]
+        self.link = Link(own if coordinates else settings.coordinator, settings.token)
         self.files = checks.Files(settings.role, os.environ, settings.beat_seconds)
         self.instance, self.since = uuid.uuid4().hex, time.time()
         self.attempt, self.state, self.reason = 0, "waiting", ""
@@ -48,11 +51,15 @@ class Replica:
         self.command = None  # the command, or the check of the GPUs that runs before it
         self.ending = False  # whether the command or processes that it left have to end
         self.gpus = None  # the check of the GPUs, until it is done
+        self.memory = 0  # the name of the memory that the command has, see machine.py
+        self.loading = None  # how a server gets its part of that, until it has it
         self.blocked = ""  # why no attempt can start with this replica
         self.nats_seen = None  # when the command was last connected to NATS
         self.clients = set()  # the processes that were connected then
         self.scratch = processes.Scratch(settings.scratch)
         self.answered = time.monotonic()  # when it sent the last report that got an answer
+        self.soon = None  # after how long it reports again, if an attempt is about to start
+        self.told = (0, 0.0)  # which attempt it was told to start, and when
         self.silence = settings.lost_seconds  # how long the command runs without an answer
         self.was_running = False  # whether the command ran when the pod had to end
         self.stopped = False  # not an Event, which a signal handler could deadlock on
@@ -64,11 +71,10 @@ class Replica:
         while True:
             # The signal may come at any moment, also between two lines of this loop.
             stopped = self.stopped
-            if stopped:
+            if stopped and self.state == "running":
                 # The command gets all of the pod's time to end.
-                if self.state == "running":
-                    self.was_running = True
-                    self.end_processes(float("inf"))
+                self.was_running = True
+                self.end_processes(float("inf"))
             self.watch()
             if stopped and not self.ending:
                 return self.leave()
@@ -81,20 +87,22 @@ class Replica:
 
     def wait(self):
         """Wait until the next report is due, or there is something to report."""
-        deadline = time.monotonic() + self.settings.beat_seconds
+        deadline = time.monotonic() + min(self.settings.beat_seconds, self.soon or self.settings.beat_seconds)
         while time.monotonic() < deadline and self.reported == self.news():
             processes.reap(self.command and self.command.process)
             if self.ending:
                 # A launcher may have ended before the training that it has started.
                 if self.command.ended():
                     return
-            elif self.stopped or self.state == "running" and (self.command.status() is not None or self.forsaken()):
+            elif self.stopped or self.state == "running" and self.command.status() is not None:
+                return
+            elif self.state == "running" and self.forsaken() and not self.command.frozen:
                 return
             time.sleep(min(0.2, self.settings.beat_seconds))
 
     def news(self):
         """Return the values that the replica reports as soon as they change."""
-        return self.attempt, self.state, self.ending
+        return self.attempt, self.state, self.ending, self.memory
 
     def watch(self):
         """Check whether the command runs, and change the state if not."""
@@ -119,6 +127,9 @@ class Replica:
             self.become("finished", "")
         elif status is not None:
             self.become("failed", f"the command ended with status {status}", doubts=True)
+        elif self.memory and self.forsaken() and self.unanswered() < self.settings.memory_seconds:
+            # The next attempt may need its memory, or have another server in its place.
+            self.command.freeze(True)
         elif self.deaf():
             # PERSIA's client gives up after some minutes, and its process runs on.
             self.become("failed", f"no connection to NATS for {self.settings.nats_seconds:g} s")
@@ -126,12 +137,20 @@ class Replica:
             self.become("failed", self.forsaken())
         elif self.files.lost and not self.done:
             self.become("failed", self.files.lost)
+        elif self.loading and self.loading.trouble:
+            self.become("failed", self.loading.trouble)
+        elif self.loading and self.loading.loaded:
+            self.memory, self.loading = self.loading.memory, None
+            log(f"attempt {self.attempt}: has its part of the checkpoint")
 
     def forsaken(self):
         """Return that the coordinator has not answered for so long that it may have
         started the next attempt without this replica, or "". A server of a complete job stays."""
-        late = not self.done and time.monotonic() - self.answered > self.silence
+        late = not self.done and self.unanswered() > self.silence
         return f"no answer from the coordinator for {self.silence:g} s" if late else ""
+
+    def unanswered(self):
+        return time.monotonic() - self.answered
 
     def watch_end(self):
         """Check whether the command and all processes that it started have ended."""
@@ -175,7 +194,9 @@ class Replica:
         return bool(self.clients & running) and time.monotonic() - self.nats_seen > self.settings.nats_seconds
 
     def become(self, state, reason, doubts=False):
-        self.state, self.reason, self.doubts = state, reason, doubts
+        self.state, self.reason, self.doubts, self.memory = state, reason, doubts, 0
+        if self.loading:
+            self.loading.stopped, self.loading = True, None
         self.mark()
         log(f"attempt {self.attempt}: {state}" + (f": {reason}" if reason else ""))
 
@@ -183,25 +204,12 @@ class Replica:
         """Report to the coordinator, and return its order, or None."""
         self.blocked = "" if leaving else self.obstacle()
         body = {
-            "role": self.settings.role,
-            "replica": self.settings.replica,
-            "coordinator": self.settings.coordinator,
-            "run": self.settings.run,
-            "pod": self.settings.pod,
-            "revision": self.settings.revision,
-            "instance": self.instance,
-            "since": self.since,
-            "attempt": self.attempt,
-            "state": self.state,
-            "reason": self.reason,
-            "doubts": self.doubts,
-            "progress": self.progress(),
-            "blocked": self.blocked,
-            "ending": self.ending,
-            "hangs": self.hangs(),
-            "leaving": leaving,
-            "done": self.done,
-            # Elsewhere, a change of the job starts it again.
+            "role": self.settings.role, "replica": self.settings.replica, "coordinator": self.settings.coordinator,
+            "run": self.settings.run, "pod": self.settings.pod, "revision": self.settings.revision,
+            "instance": self.instance, "since": self.since, "attempt": self.attempt, "memory": self.memory, "progress": self.progress(),
+            "state": self.state, "reason": self.reason, "doubts": self.doubts, "blocked": self.blocked,
+            "ending": self.ending, "hangs": self.hangs(), "leaving": leaving, "done": self.done,
+            # Without a JobSet, a change of the job starts it again.
             "failed": self.failed if self.settings.once else "",
         }
         self.reported, sent = self.news(), time.monotonic()
@@ -218,20 +226,17 @@ class Replica:
             self.link.leave()
             self.say(f"the coordinator at {self.settings.coordinator} is of another run")
             return dict(order, order=machine.STOP)
-        if self.outdated(order) and not self.coordinates:
-            # Obey its successor. If none answers in time, the command ends.
+        if (order.get("superseded") or order["attempt"] < self.attempt) and not self.coordinates:
+            # It says that it has a successor, or does not know the attempt of this replica. Obey the successor. If none answers in
+            # time, the command ends.
             self.link.leave()
             return None
+        self.soon = order.get("soon")
         if not order.get("superseded"):
             self.answered, self.silence = sent, order.get("silence", self.silence)
-        if order["order"] == machine.STOP:
+        if order["order"] in (machine.STOP, machine.KEEP):
             self.say(f"waiting for attempt {order['attempt'] + 1}" + (f": {self.blocked}" if self.blocked else ""))
         return order
-
-    def outdated(self, order):
-        """Report whether an order comes from a coordinator that has a successor: it says so, or
-        it does not know the attempt of this replica."""
-        return order.get("superseded") or order["attempt"] < self.attempt
 
     def obstacle(self):
         """Return why the next attempt has to wait, or "". Users may upload the script after the pod has started."""
@@ -258,12 +263,20 @@ class Replica:
         self.done = order["order"] == machine.DONE
         # Until the end is recorded, it may have to start again.
         self.over = order["order"] == machine.FAILED or self.done and order.get("recorded", True)
-        if order["order"] == machine.START and not self.stopped:
+        keeps = bool(self.memory) and not self.ending and (
+            order["order"] == machine.KEEP or order["order"] == machine.START and order.get("memory") == self.memory)
+        if self.command and self.command.frozen and (keeps or order["order"] in (machine.GO, machine.DONE)):
+            self.command.freeze(False)
+            self.nats_seen = time.monotonic()  # NATS may have closed its connection meanwhile
+        if keeps and order["order"] == machine.START:
+            self.attempt = order["attempt"]
+            log(f"attempt {self.attempt}: keeps its memory")
+        elif order["order"] == machine.START and not self.stopped:
             self.logged = None
             # Processes that the previous attempt left must not run beside this one.
-            if not self.ends():
-                self.begin(order["attempt"], order["resume"])
-        elif order["order"] == machine.STOP and self.state in ("running", "finished"):
+            if not self.ends() and not self.waits_for_others(order["attempt"]):
+                self.begin(order)
+        elif order["order"] in (machine.STOP, machine.KEEP) and self.state in ("running", "finished") and not keeps:
             # A command that has finished may have left processes.
             self.end_processes(self.settings.stop_seconds)
         elif order["order"] == machine.DONE:
@@ -307,13 +320,21 @@ class Replica:
         self.ending = True
         self.command.end(seconds)
 
-    def begin(self, attempt, resume):
-        """Start the command, or the check of the GPUs before it."""
-        self.attempt, self.nats_seen, self.clients = attempt, None, set()
+    def waits_for_others(self, attempt):
+        """Report whether a data loader gives nn-workers a head start: who asks for them before they are there, waits for 10 s. They
+        import PyTorch once more (persia-launcher, torch.distributed, and the script)."""
+        if self.told[0] != attempt:
+            self.told = attempt, time.monotonic()
+        return self.settings.role == machine.DATALOADER and time.monotonic() - self.told[1] < HEAD_START_SECONDS
+
+    def begin(self, order):
+        """Start the command, or the check of the GPUs before it. A server that starts beside others that have kept their memory
+        gets its part of that from the checkpoint."""
+        self.attempt, self.nats_seen, self.clients = order["attempt"], None, set()
         self.scratch.clear()
         if self.progress():
             os.remove(self.settings.progress_file)
-        environment = self.environment(resume)
+        environment = self.environment(order)
         trouble = self.files.missing()
         if trouble:
             self.become("failed", trouble)
@@ -323,22 +344,31 @@ class Replica:
         except OSError as error:
             self.become("failed", f"{error.filename}: {error.strerror}")
             return
-        self.become("running", f"from {resume}" if resume else "")
+        self.become("running", f"from {self.resumes(order)}" if self.resumes(order) else "")
         self.command = self.gpus.command
+        if self.settings.role == machine.SERVER and order.get("dense"):
+            self.loading = memory.Loading(self.settings.server, order["resume"], self.settings.replica, order["memory"])
+        elif self.settings.role == machine.SERVER:
+            self.memory = order.get("memory", 0)
         self.watch()
 
-    def environment(self, resume):
+    def resumes(self, order):
+        """Return what an attempt starts from: a dense state, a checkpoint, or None."""
+        return order.get("dense") or order["resume"]
+
+    def environment(self, order):
         """Return the environment of the command in this attempt."""
-        environment = checks.with_driver(dict(os.environ))
+        environment = checks.for_gpus(os.environ)
         environment["PERSIA_ATTEMPT"] = str(self.attempt)
-        # Have NCCL fail instead of hang. PyTorch 2.2 renamed the variable.
-        environment.setdefault("NCCL_ASYNC_ERROR_HANDLING", "1")
-        environment.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
         # The stack file may name another place for checkpoints.
         if self.settings.checkpoints and "PERSIA_CKPT_DIR" not in environment:
             environment["PERSIA_CKPT_DIR"] = os.path.join(self.settings.checkpoints, f"attempt-{self.attempt}")
-            if resume:
-                environment["PERSIA_RESUME_DIR"] = resume
+            if order.get("memory"):
+                environment["PERSIA_DENSE_DIR"] = os.path.join(self.settings.checkpoints, f"dense-{order['memory']}")
+            if order.get("dense"):
+                environment["PERSIA_KEEP_EMBEDDINGS"] = "1"
+            if self.resumes(order):
+                environment["PERSIA_RESUME_DIR"] = self.resumes(order)
         return environment
 
     def stop(self, *_):
@@ -367,11 +397,6 @@ class Replica:
             "persia_replica_memory_ratio": gateway.memory_ratio(),
         }
         return {name: value for name, value in values.items() if value is not None}
-
-
-def own_address(address):
-    """Return the address at which the coordinator's own pod reaches it, also without DNS."""
-    return "127.0.0.1:" + address.rsplit(":", 1)[1]
 
 
 def log(text):

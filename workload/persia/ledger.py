@@ -29,12 +29,14 @@ class Ledger:
     "saved" when the newest checkpoint became complete, "unsaved" how long attempts have run since, "interval"
     the most that an attempt has run between two, "checkpoints" how many did, "away" for how much of the waiting the
     job had no pods, "lost" how many attempts have ended since "saved", "reports" is 1 if the script that trained
-    last has reported its progress, and "open" until the end of the last attempt is counted."""
+    last has reported its progress, "open" until the end of the last attempt is counted, "risked" what that had trained since
+    "saved", and "kept" how many attempts continued with the memory of the servers."""
 
     def __init__(self, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self.clock, self.wall = clock, wall
         self.values: Dict[str, float] = dict.fromkeys(ACTIVITIES + (
-            STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open"), 0)
+            STARTUP, RISK, "at", "until", "saved", "unsaved", "interval", "checkpoints", "away", "lost", "reports", "open",
+            "risked", "kept"), 0)
         self.causes: Dict[str, int] = collections.Counter()
         self.ends: List[Any] = []  # when the last attempts have ended, by which replica, and why
         self.trained: Dict[str, float] = {}  # how many seconds of training a checkpoint has
@@ -137,11 +139,20 @@ class Ledger:
         ran = self.values[STARTUP] + self.values[RISK]
         self.causes[cause] += 1
         self.ends = (self.ends + [[self.wall(), replica, cause]])[-ENDS:]
-        self.values["open"] = 0
+        self.values["open"], self.values["risked"] = 0, self.values[RISK]
         self.values["lost"] += 1
         self.move(STARTUP, STARTING)
         self.move(RISK, AGAIN)
         return ran
+
+    def keep(self, time: float) -> None:
+        """The next attempt continues with the memory of the servers, from a dense state of some time: only what the last one
+        had trained since is trained again."""
+        kept = max(0, self.values["risked"] - max(0, self.values["until"] - time))
+        self.values[AGAIN] -= kept
+        self.values[RISK] += kept
+        self.values["kept"] += 1
+        self.values["lost"] = max(0, self.values["lost"] - 1)
 
     def finish(self) -> None:
         """The job is complete."""
@@ -158,7 +169,8 @@ class Ledger:
     def metrics(self, saves: bool) -> Dict[str, float]:
         """Return the values of metrics by their names. Of checkpoints there are some until the job is over. Whether
         nothing is saved can be told only of a job that saves where its coordinator looks."""
-        values: Dict[str, float] = {f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()}
+        values: Dict[str, float] = {"persia_job_partial_attempts": self.values["kept"]}
+        values.update({f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()})
         for cause, failures in self.causes.items():
             values[f'persia_job_failures_total{{cause="{cause}"}}'] = failures
         recent = collections.Counter((replica, cause) for when, replica, cause in self.ends if self.wall() - when < RECENT)

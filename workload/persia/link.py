@@ -6,9 +6,11 @@ The coordinator's name can have two addresses: Kubernetes replaces the pod of a 
 is gone. The old coordinator may still run, so a link keeps a connection that works, and tries another address when it does not.
 """
 
+import contextlib
 import http.client
 import json
 import random
+import re
 import socket
 import threading
 import time
@@ -43,12 +45,10 @@ class Link:
     def look_up(self):
         """Look up the name again and again. While DNS does not answer, a lookup takes long, so this has its own thread."""
         while True:
-            try:
+            with contextlib.suppress(OSError, UnicodeError):
                 found = socket.getaddrinfo(self.name, self.port, type=socket.SOCK_STREAM)
                 self.addresses = [address[0] for *_, address in found]
                 self.known.set()
-            except (OSError, UnicodeError):
-                pass
             # Not all replicas at the same time.
             time.sleep(LOST_LOOK_UP_SECONDS * random.uniform(0.5, 1) if self.addresses else 0.5)
             if self.addresses:
@@ -105,14 +105,8 @@ class Link:
 def full_name(host):
     """Return the name of a service with the cluster's domain and a final dot, which DNS
     resolves in one step. Without them, the resolver tries each domain of its search list."""
-    if not host.endswith(".svc"):
-        return host
-    try:
-        with open(RESOLVER) as file:
-            words = [line.split() for line in file]
-    except OSError:
-        return host
-    for domain in (word for line in words if line[:1] == ["search"] for word in line[1:]):
-        if domain.startswith("svc."):
-            return host + domain[len("svc"):].rstrip(".") + "."
+    with contextlib.suppress(OSError), open(RESOLVER) as file:
+        domain = re.search(r"^search\b.*?[ \t]svc(\.\S+)", file.read(), re.MULTILINE)
+        if domain and host.endswith(".svc"):
+            return host + domain.group(1).rstrip(".") + "."
     return host

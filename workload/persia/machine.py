@@ -9,21 +9,21 @@ files, or sockets: coordinator.py, which has them, decides nothing.
 """
 
 import errno
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import ledger
 import record
 from checkpoints import Found
 from events import (Action, Answer, Asked, Event, Leaving, Load, Loaded, Log, Remove, Removed, Reported, Save, Saved, Scan, Scanned,
-                    Status, Ticked)
+                    Ticked)
 from link import ANSWER_SECONDS
 from record import Foreign, Superseded, Values
-from roster import DATALOADER, NN_WORKER, Key, Roster, busy, check, name
+from roster import DATALOADER, NN_WORKER, SERVER, Key, Roster, busy, check, name
 from settings import Settings
 
 # The orders. An attempt starts only when no replica runs the previous one, so no replica writes a checkpoint after the
-# coordinator has chosen one.
-START, GO, STOP, DONE, FAILED = "start", "go", "stop", "done", "failed"
+# coordinator has chosen one. KEEP stops no server that has the memory of the attempt.
+START, GO, STOP, KEEP, DONE, FAILED = "start", "go", "stop", "keep", "done", "failed"
 
 # What a job does in a phase of its machine, for those who ask.
 PHASES = {START: "running", STOP: "waiting", DONE: "done", FAILED: "failed"}
@@ -35,6 +35,9 @@ UNREAD, HELD, LOST = "unread", "held", "lost"
 # The longest pause before an attempt, how long one runs that made progress in any case, and how long a job that is over waits
 # for its completion to ask, in seconds.
 LONGEST_PAUSE, LONG_ATTEMPT, LONGEST_UNASKED = 300, 6 * 3600, 600
+
+# How many replicas report in a second at most while an attempt is about to start.
+SOON = 4000
 
 
 class Trouble(NamedTuple):
@@ -50,10 +53,13 @@ class Trouble(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """The scan that the next attempt starts from, when the record has a number of changes."""
+    """What the next attempt starts from: a scan, when the record has a number of changes, and the dense state if servers keep
+    their memory. before has the values of the record that the start changes."""
 
     found: Found
     change: int
+    dense: Optional[str]
+    before: Values
 
 
 def trouble_of(key: Key, what: str, counts: bool, doubts: bool, cause: str) -> Trouble:
@@ -86,6 +92,9 @@ class Machine:
         # The attempt that runs, or ran last.
         self.started = 0.0  # when it started
         self.resume: Optional[str] = None  # the checkpoint that it started from
+        self.dense: Optional[str] = None  # the dense state that it started from, if servers kept their memory
+        self.loads: Set[Key] = set()  # the servers that load their part of the checkpoint before it
+        self.joined: Set[Key] = set()  # the servers that have the memory of the attempt
         self.written: Optional[str] = None  # the newest checkpoint that it has written
         self.progressed = False  # whether it has made progress
         self.progress_seen = now  # when it last showed progress
@@ -122,9 +131,9 @@ class Machine:
         self.proving = False  # whether the record is being written to prove that this coordinator may remove one
         self.removing: Optional[str] = None
 
-    def decide(self, event: Event) -> List[Action]:
-        """Return the actions on an event."""
-        self.now, self.wall, self.actions = event.now, event.wall, []
+    def decide(self, now: float, wall: float, event: Event) -> List[Action]:
+        """Return the actions on an event, with its time by a clock that only goes forward, and by the wall clock, in seconds."""
+        self.now, self.wall, self.actions = now, wall, []
         HANDLERS[type(event)](self, event)
         self.work()
         return self.actions
@@ -161,6 +170,8 @@ class Machine:
             member = dict(before, instance=member["instance"], pod=member["pod"], since=member.get("since", 0))
         self.roster.take(key, member, self.now)
         self.notice(key, before, member)
+        if key[0] == SERVER and self.has_memory(member):
+            self.joined.add(key)
         if self.phase != START and member["attempt"] > self.attempt:
             self.learn(member["attempt"])
         if self.phase == FAILED and before and before["revision"] != member["revision"]:
@@ -174,6 +185,10 @@ class Machine:
         if saves != self.values["saves"]:
             self.remember(saves=saves)
         return self.order(key, member)
+
+    def has_memory(self, member: Values) -> bool:
+        """Report whether a server has the memory of the attempt."""
+        return bool(member["attempt"] == self.attempt and member["memory"] == self.values["memory"])
 
     def has_substitute(self, before: Values, member: Values) -> bool:
         """Report whether a replica has a newer pod, which has reported. The pods of a lost node may run on, and reach the
@@ -212,7 +227,9 @@ class Machine:
             return
         self.progressed, self.stalled = True, False
         self.ledger.prove(self.reports_progress)
-        if self.resume:
+        if self.dense:
+            self.remember(dense=None)
+        elif self.resume:
             doubts = {path: count for path, count in self.values["doubts"].items() if path != self.resume}
             self.remember(proven=self.resume, doubts=doubts)
 
@@ -273,7 +290,9 @@ class Machine:
             if finished and key[0] not in (NN_WORKER, DATALOADER) and not self.roster.ended(NN_WORKER):
                 # PERSIA's servers never end by themselves.
                 return trouble_of(key, " ended before the nn-workers", True, True, ledger.COMMAND)
-        silent = self.roster.silent(self.now)
+        if self.dense and key[0] == SERVER and key not in self.loads and member["memory"] != self.values["memory"]:
+            return trouble_of(key, " lost its memory before the attempt", True, False, ledger.LOST)
+        silent = self.roster.stale(self.roster.working, self.now)
         if silent:
             return trouble_of(silent, f" has not been heard of for {self.settings.lost_seconds:g} s", True, False, ledger.SILENT)
         return self.stuck()
@@ -301,6 +320,7 @@ class Machine:
         self.phase, self.reason, self.ended, self.progress_seen = STOP, trouble.reason, trouble, self.now
         self.stalled = self.stalled or trouble.cause == ledger.STUCK
         self.starting, self.chosen = False, None
+        self.roster.keep(self.values["memory"])
         self.ledger.turn(ledger.WAITING)
         self.not_before = max(self.not_before, self.now)
         self.log(f"attempt {self.attempt} ends: {trouble.reason}")
@@ -308,6 +328,7 @@ class Machine:
     def finish(self) -> None:
         """The job is complete. The replicas remember that too: each reports it to the next coordinator."""
         self.phase, self.ended, self.starting, self.chosen, self.over = DONE, None, False, None, self.now
+        self.roster.keep(0)
         self.ledger.finish()
         self.remember(done=True, running=False)
         self.log(f"finished in attempt {self.attempt}")
@@ -315,6 +336,7 @@ class Machine:
     def give_up(self, reason: str) -> None:
         """The job has failed for good. Where its pods end with it, those that are left remember that too."""
         self.phase, self.reason, self.ended, self.starting, self.chosen, self.over = FAILED, reason, None, False, None, self.now
+        self.roster.keep(0)
         self.ledger.turn(None)
         self.remember(failed=reason)
         self.log("the job has failed: " + reason)
@@ -334,12 +356,13 @@ class Machine:
         failures = 0 if worked or found.newest() != self.values["checkpoint"] else self.values["failures"]
         failures += trouble.counts
         self.remember(failures=failures, checkpoint=found.newest(), running=False)
-        if trouble.doubts and self.resume and not self.progressed and not worked:
-            self.doubt(self.resume)
+        if trouble.doubts and self.resume and not self.dense and not self.progressed and not worked:
+            doubts = self.values["doubts"]
+            self.remember(doubts={**doubts, self.resume: doubts.get(self.resume, 0) + 1})
         if failures >= self.settings.attempts:
             self.give_up(f"{failures} attempts failed without a new checkpoint, the last one because {trouble.reason}")
             return
-        pause = max(self.pause(failures), self.pause_for_replaced(trouble))
+        pause = max(self.pause(failures - (self.roster.memory > 0)), self.pause_for_replaced(trouble))
         self.not_before = max(self.not_before, self.now + pause)
         self.log(f"attempt {self.attempt + 1} starts in {pause:g} s or later")
 
@@ -353,11 +376,6 @@ class Machine:
         soon = not trouble.counts and self.now - self.started < LONGEST_PAUSE
         self.short = self.short + 1 if soon else 0
         return self.pause(self.short - 1) if self.short > 1 else 0
-
-    def doubt(self, checkpoint: str) -> None:
-        doubts = dict(self.values["doubts"])
-        doubts[checkpoint] = doubts.get(checkpoint, 0) + 1
-        self.remember(doubts=doubts)
 
     # The record.
 
@@ -419,6 +437,8 @@ class Machine:
         self.vouched = not kept.get("unheard") and (kept.get("pod") == self.settings.pod or bool(kept.get("released")))
         if any(self.is_unknown(key, member) for key, member in self.roster.reports.items()):
             self.wait_to_be_left()
+        if not self.settings.partial or self.values["servers"] != self.settings.replicas.get(SERVER):
+            self.values["memory"] = 0  # a change of the job divides the embeddings anew
         if self.values["revision"] != self.settings.revision:
             # A changed job starts again.
             self.ledger.values["reports"] = 0
@@ -432,12 +452,13 @@ class Machine:
             self.remember(failed=self.reason)
         elif kept.get("running"):
             self.take_over(kept.get("pod"))
+        self.roster.keep(self.values["memory"] if self.phase == STOP else 0)
         self.ledger.turn(None if self.phase in (DONE, FAILED) else ledger.WAITING)
 
     def take_over(self, pod: Optional[str]) -> None:
         """End the attempt that the previous coordinator, in a pod, did not end."""
-        self.resume = self.values["resume"]
-        self.progressed = self.resume == self.values["proven"]
+        self.resume, self.dense = self.values["resume"], self.values["dense"]
+        self.progressed = self.resume == self.values["proven"] and not self.dense
         same = pod == self.settings.pod
         what = " was restarted" if same else " was replaced"
         self.fail(trouble_of((NN_WORKER, 0), what, same, False, ledger.LOST if same else ledger.REPLACED))
@@ -449,6 +470,7 @@ class Machine:
         self.claim, self.phase = LOST, STOP
         self.load_at = self.now + self.settings.lost_seconds / 3
         self.starting, self.chosen, self.ended = False, None, None
+        self.roster.keep(0)
         self.unneeded, self.queue = {}, []
         self.saved = self.changes  # what is not recorded is void
 
@@ -544,13 +566,46 @@ class Machine:
         elif self.phase == START and not starting:
             self.drop_unneeded(found)
         if starting and self.starting:
-            self.resume = self.choose(found)
+            self.prepare(found)
+
+    def prepare(self, found: Found) -> None:
+        """Choose what the next attempt starts from, and have that recorded."""
+        self.resume = self.choose(found)
+        before = {name: self.values[name] for name in ("memory", "servers", "dense")}
+        why = self.begins_anew(found) if self.roster.memory else "no server has kept its memory"
+        if self.roster.memory and why:
+            self.log(f"all servers start anew: {why}")
+            self.roster.keep(0)
+            if self.roster.busy:
+                self.starting = False  # until the servers have ended
+                return
+        dense, memory, servers = found.dense, self.values["memory"], self.settings.replicas.get(SERVER, 0)
+        if why:
+            dense, memory = None, self.attempt + 1 if self.settings.partial else 0
             again = self.ledger.resume(self.resume)
             if again > 0:
                 self.log(f"{self.resume} is not the newest checkpoint: {again:.0f} s are trained again")
-            self.remember(attempt=self.attempt + 1, running=True, resume=self.resume)
-            self.chosen = Chosen(found, self.changes)
-            self.drop(found.incomplete, "it is not complete")
+        self.remember(attempt=self.attempt + 1, running=True, resume=self.resume, memory=memory, servers=servers, dense=dense)
+        self.chosen = Chosen(found, self.changes, dense, before)
+        self.drop(found.incomplete, "it is not complete")
+
+    def begins_anew(self, found: Found) -> str:
+        """Return why the next attempt starts with all servers anew, or "" if they keep their memory."""
+        if not found.dense or found.dense == self.values["dense"]:
+            return "no nn-worker has saved its dense state since"
+        if found.incomplete:
+            return "a checkpoint was being written"
+        if found.complete and (found.complete[0].time >= found.dense_time or self.resume != found.newest()):
+            return "the dense state is not of the newest checkpoint"
+        if 2 * self.values["failures"] > self.settings.attempts:
+            return f"{self.values['failures']} attempts failed without a new checkpoint"
+        return self.lost_memory()
+
+    def lost_memory(self) -> str:
+        """Return that too many servers have lost their memory, or ""."""
+        lost, servers = len(self.roster.without_memory(SERVER)), self.settings.replicas[SERVER]
+        too_many = lost > max(1, servers // 10) or lost and not self.resume
+        return f"{lost} of {servers} servers have lost their memory" if too_many else ""
 
     def notice_checkpoint(self, found: Found) -> None:
         """Notice a new checkpoint of this attempt. Checkpoints of others come back from a backup."""
@@ -582,16 +637,21 @@ class Machine:
     def start(self, recorded: bool) -> None:
         """Start the attempt, unless its number could not be recorded, or something has happened meanwhile."""
         assert self.chosen
-        found = self.chosen.found
-        ready, self.starting, self.chosen = self.starting and self.phase == STOP and self.ready(), False, None
+        found, _, dense, before = self.chosen
+        ready = self.starting and self.phase == STOP and self.ready() and not (dense and self.lost_memory())
+        self.starting, self.chosen = False, None
         if not recorded:
             self.not_before = max(self.not_before, self.now + self.pause(1))
         if not ready or not recorded:
-            self.remember(running=False)
+            self.remember(running=False, **before)
             return
+        self.dense, self.joined, self.loads = dense, set(), set(self.roster.without_memory(SERVER)) if dense else set()
+        self.roster.keep(0)
         self.attempt = max(self.attempt + 1, self.values["attempt"])
         self.started = self.progress_seen = self.now
         self.phase, self.nn_workers_ended = START, None
+        if dense:
+            self.ledger.keep(found.dense_time)
         self.ledger.begin()
         self.progressed = self.reports_progress = False
         self.written = None
@@ -602,12 +662,14 @@ class Machine:
         self.unneeded, self.queue = {}, []
         self.drop_unneeded(found)
         self.drop(found.incomplete, "it is not complete")
-        self.log(f"attempt {self.attempt} starts from " + (self.resume or "the beginning"))
+        again = f"{self.dense}; servers keep their memory, except {len(self.loads)}" if self.dense else self.resume or "the beginning"
+        self.log(f"attempt {self.attempt} starts from {again}")
 
     def drop_unneeded(self, found: Found) -> None:
         """Have old checkpoints removed, except the one that this attempt started from, and the last one from which an attempt
         made progress."""
         self.drop(found.surplus(self.settings.keep, {self.resume, self.values["proven"]}), "newer ones are complete")
+        self.drop(found.forgotten, "the servers' memory beside it is gone")
 
     def drop(self, folders: List[str], why: str) -> None:
         """Have checkpoints removed, also those whose removal has failed before."""
@@ -671,6 +733,12 @@ class Machine:
         order = self.phase
         if order == START and member["attempt"] == self.attempt:
             order = GO
+        elif order == START and key[0] != SERVER and (self.loads or not self.dense) and \
+                len(self.joined) < self.settings.replicas.get(SERVER, 0):
+            # Nothing may be trained before each server has its part. Who asks one that is not there, waits for 10 s.
+            order = STOP
+        elif order == STOP and key[0] == SERVER and (self.claim == UNREAD or self.roster.keeps(member)):
+            order = KEEP
         if order == START:
             self.roster.starts(key)
         return self.answer(order)
@@ -678,8 +746,14 @@ class Machine:
     def answer(self, order: str) -> Values:
         return {
             "order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume,
+            "memory": self.values["memory"], "dense": self.dense,
+            "soon": max(1, self.roster.total / SOON) if self.hurries(order) else None,
             "silence": self.silence(), "superseded": self.claim == LOST, "reason": self.reason, "recorded": self.saved == self.changes,
         }
+
+    def hurries(self, order: str) -> bool:
+        """Report whether an attempt is about to start. While servers keep their memory, that is all that takes time."""
+        return self.starting or self.roster.memory > 0 or self.phase == START and order in (START, STOP)
 
     def silence(self) -> float:
         """Return after how many seconds without an answer a replica ends its command, so that it does not run beside the next
@@ -691,7 +765,7 @@ class Machine:
         """Answer a question about a run, because this may be the coordinator of the previous one."""
         document = self.document(event.run)
         self.completion_asked = self.completion_asked or event.known and document["phase"] in ("done", "failed")
-        self.actions.append(Status(document))
+        self.actions.append(Answer(document))
 
     def document(self, run: str) -> Values:
         """Return the state of the job, as of version 1. People and programs read it through the package internal/answer, which
@@ -706,7 +780,9 @@ class Machine:
         return {
             "version": 1, "job": self.settings.job, "run": self.settings.run, "phase": phase, "attempt": self.attempt,
             "reason": "" if self.phase in (START, DONE) else self.reason,
-            "waits": few(self.roster.missing(self.now) if self.phase == STOP else []),
+            "waits": few(self.roster.missing(self.now) if self.phase == STOP else
+                         [f"{name(key)} loads its part of {self.resume}" for key in sorted(self.loads - self.joined)]),
+            "partial": bool(self.dense),
             "looks": self.phase == STOP and bool(self.starting or self.ended),
             "finished": self.roster.finished, "replicas": self.settings.replicas,
             "record": record.path(self.settings.state_directory),

@@ -4,6 +4,7 @@ The children of a process that ends go to process 1 of its container, or to an a
 of both, so everything that its command leaves is among its own descendants, in whatever session it runs.
 """
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -12,6 +13,8 @@ import time
 
 class Command:
     """A command that runs in a session of its own."""
+
+    frozen = False  # whether its processes are stopped, and keep their memory
 
     def __init__(self, arguments, environment, stdout=None):
         self.process = subprocess.Popen(arguments, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, start_new_session=True)
@@ -26,9 +29,9 @@ class Command:
         return 128 - status if status is not None and status < 0 else status
 
     def end(self, seconds):
-        """Begin to end all processes: ended kills the ones that still run after some seconds. Later calls
-        can only cut that time."""
-        self.deadline = min(self.deadline, time.monotonic() + seconds)
+        """Begin to end all processes: ended kills the ones that still run after some seconds, and frozen ones at
+        once. Later calls can only cut that time."""
+        self.deadline = min(self.deadline, time.monotonic() + (0 if self.frozen else seconds))
 
     def ended(self):
         """Send the signals that are due, and report whether all processes have ended. A launcher
@@ -46,6 +49,12 @@ class Command:
             self.killed = self.killed or time.monotonic()
             self.kill(left, signal.SIGKILL)
         return False
+
+    def freeze(self, frozen):
+        """Stop all processes, so that they do nothing and answer nobody, or have them go on."""
+        if frozen != self.frozen:
+            self.frozen = frozen
+            self.kill(self.running(), signal.SIGSTOP if frozen else signal.SIGCONT)
 
     def hangs(self, seconds):
         """Return which process has not ended some seconds after SIGKILL, or ""."""
@@ -69,10 +78,8 @@ class Command:
 
     def kill(self, pids, number):
         for pid in pids:
-            try:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, number)
-            except (ProcessLookupError, PermissionError):
-                pass
 
 
 def program(pid):
@@ -95,7 +102,7 @@ def adopt():
 
 def reap(process=None):
     """Remove all children that have ended from the process table. A process of Python's reports its exit status afterwards."""
-    try:
+    with contextlib.suppress(ChildProcessError):  # no child is left
         while True:
             ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if not ended:
@@ -104,21 +111,16 @@ def reap(process=None):
                 process.poll()
             else:
                 os.waitpid(ended.si_pid, 0)
-    except ChildProcessError:
-        pass  # no child is left
 
 
 def descendants():
     """Return the processes that this one has started or adopted, and theirs."""
     children = {}
     for entry in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{entry}/stat") as file:
-                state, parent = file.read().rsplit(")", 1)[1].split()[:2]
-        except (OSError, ValueError):
-            continue
-        if state != "Z":
-            children.setdefault(int(parent), []).append(int(entry))
+        with contextlib.suppress(OSError, ValueError), open(f"/proc/{entry}/stat") as file:
+            state, parent = file.read().rsplit(")", 1)[1].split()[:2]
+            if state != "Z":
+                children.setdefault(int(parent), []).append(int(entry))
     found, parents = set(), [os.getpid()]
     while parents:
         more = children.get(parents.pop(), [])
@@ -149,7 +151,7 @@ def remove(folder, kept=()):
     """Remove the content of a folder, but nothing that is mounted in there."""
     device = os.stat(folder).st_dev
     for entry in os.scandir(folder):
-        try:
+        with contextlib.suppress(OSError):
             if entry.name in kept or entry.stat(follow_symlinks=False).st_dev != device:
                 continue
             if entry.is_dir(follow_symlinks=False):
@@ -157,32 +159,22 @@ def remove(folder, kept=()):
                 os.rmdir(entry.path)
             else:
                 os.remove(entry.path)
-        except OSError:
-            continue
 
 
 def connected(pids, port):
     """Return the processes that have a connection to a remote port."""
     sockets = set()
     for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(table) as file:
-                rows = [line.split() for line in file.readlines()[1:]]
-        except OSError:
-            continue
-        # 01 is ESTABLISHED in the kernel's net/tcp_states.h.
-        sockets |= {f"socket:[{row[9]}]" for row in rows if row[3] == "01" and int(row[2].rsplit(":", 1)[1], 16) == port}
+        with contextlib.suppress(OSError), open(table) as file:
+            rows = [line.split() for line in file.readlines()[1:]]
+            # 01 is ESTABLISHED in the kernel's net/tcp_states.h.
+            sockets |= {f"socket:[{row[9]}]" for row in rows if row[3] == "01" and int(row[2].rsplit(":", 1)[1], 16) == port}
     return {pid for pid in pids if not sockets.isdisjoint(open_files(pid))}
 
 
 def open_files(pid):
     """Yield the open files of a process, except files that it closes meanwhile."""
-    try:
-        descriptors = os.listdir(f"/proc/{pid}/fd")
-    except OSError:
-        return
-    for descriptor in descriptors:
-        try:
-            yield os.readlink(f"/proc/{pid}/fd/{descriptor}")
-        except OSError:
-            continue
+    with contextlib.suppress(OSError):
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                yield os.readlink(f"/proc/{pid}/fd/{descriptor}")

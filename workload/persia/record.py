@@ -8,9 +8,6 @@ from typing import Any, Dict
 
 Values = Dict[str, Any]
 
-# The values that are a path or None.
-PATHS = ("checkpoint", "resume", "proven")
-
 # The values that have numbers by some name.
 NUMBERS = ("doubts", "ledger", "causes", "trained")
 
@@ -53,6 +50,9 @@ BLANK: Values = {
     # Whether nn-worker 0 of this pod saves before the pod ends, whether it has ended with the pod, and whether
     # replicas may run that no coordinator hears, so that the next attempt waits until they have ended.
     "saves": False, "released": False, "unheard": False,
+    # The name of the servers' memory, which is the attempt that gave it to them, or 0, and how many servers have parts of it.
+    # The dense state from which the last attempt continued with that memory, until it makes progress.
+    "memory": 0, "servers": 0, "dense": None,
 }
 
 
@@ -125,10 +125,10 @@ class Record:
         if not isinstance(values, dict):
             return False
         known = {key: value for key, value in values.items() if key in BLANK}
-        paths = [known.pop(key) for key in PATHS if key in known]
+        # What begins as None is a path.
+        kinds: Values = {key: (str, type(None)) if value is None else type(value) for key, value in BLANK.items()}
         return (
-            all(isinstance(value, type(BLANK[key])) for key, value in known.items())
-            and all(path is None or isinstance(path, str) for path in paths)
+            all(isinstance(value, kinds[key]) for key, value in known.items())
             and all(isinstance(number, (int, float)) for key in NUMBERS for number in known.get(key, {}).values())
             and all(isinstance(pod, str) for pod in known.get("pods", []))
             and all(isinstance(end, list) and len(end) == 3 for end in known.get("ends", []))

@@ -7,12 +7,12 @@ allows, costs the same in a job of any size. Only lists for people cost more.
 import collections
 from typing import Any, Counter, Dict, Iterable, List, Optional, Set, Tuple
 
+from record import Values
+
 # The role and the number of a replica.
 Key = Tuple[str, int]
 
-Values = Dict[str, Any]
-
-NN_WORKER, DATALOADER = "nn-worker", "dataloader"
+NN_WORKER, DATALOADER, SERVER = "nn-worker", "dataloader", "embedding-ps"
 
 STATES = ("waiting", "running", "finished", "failed")
 
@@ -20,7 +20,7 @@ STATES = ("waiting", "running", "finished", "failed")
 VALUES = {
     "role": (str,), "replica": (int,), "coordinator": (str,), "run": (str,), "pod": (str,), "revision": (str,), "instance": (str,),
     "since": (int, float), "attempt": (int,), "state": (str,), "reason": (str,), "doubts": (bool,), "progress": (int, type(None)),
-    "blocked": (str,), "ending": (bool,), "hangs": (str,), "leaving": (bool,), "done": (bool,), "failed": (str,),
+    "blocked": (str,), "memory": (int,), "ending": (bool,), "hangs": (str,), "leaving": (bool,), "done": (bool,), "failed": (str,),
 }
 
 
@@ -59,6 +59,7 @@ class Roster:
         self.replicas, self.lost_seconds = replicas, lost_seconds
         self.total = sum(replicas.values())
         self.attempt = 0
+        self.memory = 0  # the name of the memory that servers keep until the next attempt, or 0
         self.reports: Dict[Key, Values] = {}
         # The replicas that have reported and have not left, in the order of their last report;
         # and the ones that have not finished the attempt.
@@ -81,8 +82,8 @@ class Roster:
         for report in self.reports.values():
             self.finished[report["role"]] += self.has_finished(report)
 
-    def take(self, key: Key, report: Values, now: float) -> Optional[Values]:
-        """Replace the last report of a replica, and return that, or None."""
+    def take(self, key: Key, report: Values, now: float) -> None:
+        """Replace the last report of a replica."""
         before = self.reports.get(key)
         if before:
             self.forget(key, before)
@@ -91,7 +92,7 @@ class Roster:
         finished = self.has_finished(report)
         self.finished[key[0]] += finished
         self.revisions[key[0]][report["revision"]] += 1
-        if busy(report):
+        if busy(report) and not self.keeps(report):
             self.busy.add(key)
         if report["blocked"]:
             self.blocked.add(key)
@@ -101,7 +102,20 @@ class Roster:
             self.heard[key] = None
             if not finished:
                 self.working[key] = None
-        return before
+
+    def keep(self, memory: int) -> None:
+        """Let the servers that have the memory of a name run on until the next attempt, or none with 0."""
+        if memory != self.memory:
+            self.memory = memory
+            self.busy = {key for key, report in self.reports.items() if busy(report) and not self.keeps(report)}
+
+    def keeps(self, report: Values) -> bool:
+        """Report whether a server runs that keeps its memory until the next attempt."""
+        return self.memory > 0 and report["memory"] == self.memory and report["state"] == "running" and not report["ending"]
+
+    def without_memory(self, role: str) -> List[Key]:
+        """Return the servers that have lost the memory that others keep."""
+        return [key for key, report in self.reports.items() if key[0] == role and not self.keeps(report)]
 
     def starts(self, key: Key) -> None:
         """Note that a replica is told to start, until its next report: it may start the command and be lost before that."""
@@ -127,11 +141,8 @@ class Roster:
         """Report whether all replicas of a role have finished the attempt."""
         return self.finished[role] == self.replicas[role]
 
-    def silent(self, now: float) -> Optional[Key]:
-        """Return a replica that has not finished and has not reported for too long, or None."""
-        return self.stale(self.working, now)
-
     def stale(self, among: Iterable[Key], now: float) -> Optional[Key]:
+        """Return the first of some replicas, in the order of their last report, if it has not reported for too long, or None."""
         first = next(iter(among), None)
         return first if first is not None and now - self.reports[first]["seen"] > self.lost_seconds else None
 
@@ -156,7 +167,7 @@ class Roster:
             return f"{name(key)} is not there"
         if report.get("hangs"):
             return f"{name(key)}: {report['hangs']}"
-        if busy(report):
+        if key in self.busy:
             return f"{name(key)} still runs"
         if report["blocked"]:
             return f"{name(key)}: {report['blocked']}"

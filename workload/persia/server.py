@@ -5,6 +5,7 @@ A job may have thousands of replicas, which keep their connections, so one threa
 """
 
 import asyncio
+import contextlib
 import hmac
 import json
 import resource
@@ -49,14 +50,11 @@ def serve(coordinator, port, token):
 
 async def converse(coordinator, token, reader, writer):
     """Answer the requests of one connection."""
-    try:
+    # The peer may close the connection, be too slow, or not speak HTTP.
+    ends = contextlib.suppress(OSError, ValueError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
+    with contextlib.closing(writer), ends:
         while await answer_one(coordinator, token, reader, writer):
             pass
-    except (OSError, ValueError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-        # The peer has closed the connection, is too slow, or does not speak HTTP.
-        pass
-    finally:
-        writer.close()
 
 
 async def answer_one(coordinator, token, reader, writer):

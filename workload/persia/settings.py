@@ -32,6 +32,9 @@ class Settings:
         self.older = "PERSIA_RUNTIME" in environment
         # Whether a pod that exits with status 0 is not started again, as in a Kubernetes Job.
         self.once = "PERSIA_ONCE" in environment
+        # Whether servers keep their memory when another replica fails.
+        self.partial = environment.get("PERSIA_RECOVERY") == "partial"
+        self.server = environment.get("PERSIA_SERVER", "")  # the address of a server's own HTTP port
         self.keep: int = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
         self.attempts: int = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
         self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
@@ -45,6 +48,7 @@ class Settings:
         self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
         self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600", 0)
         self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
+        self.memory_seconds = seconds("PERSIA_MEMORY_SECONDS", "900")
         self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
         self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
         self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")

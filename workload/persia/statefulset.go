@@ -12,6 +12,7 @@ import (
 // statefulSet returns the StatefulSet of a role.
 func statefulSet(role role, contract config.Contract) *appsv1.StatefulSet {
 	meta := kube.Meta(NamespaceName, role.object, role.labels)
+	contract.Replicas = nil // another number of one role changes no other
 	meta.Annotations = contract.Annotation()
 	return &appsv1.StatefulSet{
 		ObjectMeta: meta,

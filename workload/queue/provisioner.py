@@ -50,10 +50,10 @@ def request_name(role):
     return template.get("metadata", {}).get("annotations", {}).get(ANNOTATION)
 
 
-def condition(thing, kind):
-    """Returns a condition that is true, or None."""
+def condition(thing, kind, status="True"):
+    """Returns the condition of a kind if it has a status, or None."""
     for entry in thing.get("status", {}).get("conditions", []):
-        if entry["type"] == kind and entry["status"] == "True":
+        if entry["type"] == kind and entry["status"] == status:
             return entry
     return None
 
@@ -67,13 +67,8 @@ def runs(job):
 def others_run(job, pods):
     """Returns whether all replicas of the other roles run."""
     for role in job["spec"]["replicatedJobs"]:
-        running = sum(
-            1 for pod in pods
-            if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]
-            and pod.get("status", {}).get("phase") in ("Running", "Succeeded")
-            and not pod["metadata"].get("deletionTimestamp")
-        )
-        if not request_name(role) and running < role["template"]["spec"]["parallelism"]:
+        running = [pod for pod in live_pods(role, pods) if pod.get("status", {}).get("phase") in ("Running", "Succeeded")]
+        if not request_name(role) and len(running) < role["template"]["spec"]["parallelism"]:
             return False
     return True
 
@@ -86,12 +81,12 @@ def missing(role, pods):
     live = live_pods(role, pods)
     if len(live) < role["template"]["spec"]["parallelism"]:
         return 0
-    return sum(1 for pod in live if scheduled(pod, "False"))
+    return sum(1 for pod in live if condition(pod, "PodScheduled", "False"))
 
 
 def asks_too_much(role, request, pods, now):
     """Returns whether a request asks for more nodes than the replicas that have been on no node for a while."""
-    since = [scheduled(pod, "True") for pod in live_pods(role, pods)]
+    since = [condition(pod, "PodScheduled") for pod in live_pods(role, pods)]
     placed = sum(1 for entry in since if entry and now - time_of(entry) >= SETTLE)
     return role["template"]["spec"]["parallelism"] - placed < request["spec"]["podSets"][0]["count"]
 
@@ -104,14 +99,6 @@ def live_pods(role, pods):
         and pod.get("status", {}).get("phase") != "Failed"
         and not pod["metadata"].get("deletionTimestamp")
     ]
-
-
-def scheduled(pod, status):
-    """Returns the condition that the scheduler has found a node for a pod, "True", or none, "False", or None."""
-    for entry in pod.get("status", {}).get("conditions", []):
-        if entry["type"] == "PodScheduled" and entry["status"] == status:
-            return entry
-    return None
 
 
 def time_of(entry):
@@ -163,8 +150,7 @@ class API:
         with open(os.path.join(self.account, "token"), encoding="utf-8") as file:
             token = file.read()
         request = urllib.request.Request(
-            self.server + path, method=method,
-            data=None if body is None else json.dumps(body).encode(),
+            self.server + path, body and json.dumps(body).encode(), method=method,
             headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"},
         )
         with urllib.request.urlopen(request, context=self.tls, timeout=30) as answer:
@@ -205,39 +191,32 @@ class Provisioner:
 
     def act(self, job, requests):
         """Takes the step of a job."""
-        name = request_name(asking_role(job))
-        pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={job['metadata']['name']}") if runs(job) else []
+        name = job["metadata"]["name"]
+        pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={name}") if runs(job) else []
         now = datetime.datetime.now(datetime.timezone.utc)
         step = next_step(job, requests.get(name), pods, now, self.retry)
         if step == ASK:
-            self.ask(job, name, missing(asking_role(job), pods))
+            self.ask(job, missing(asking_role(job), pods))
         elif step == RELEASE:
-            self.release(name)
+            self.api.delete(self.requests + "/" + name)
+            self.api.delete(self.core + "podtemplates/" + name)
         if step != NOTHING:
-            print(f"{job['metadata']['name']}: {step}", flush=True)
+            print(f"{name}: {step}", flush=True)
 
-    def ask(self, job, name, count):
-        role = asking_role(job)
+    def ask(self, job, count):
+        name, template = job["metadata"]["name"], asking_role(job)["template"]["spec"]["template"]
         # Both go with the job, also if this program does not run then.
-        owner = {"apiVersion": job["apiVersion"], "kind": "JobSet", "name": job["metadata"]["name"], "uid": job["metadata"]["uid"]}
+        owner = {"apiVersion": job["apiVersion"], "kind": "JobSet", "name": name, "uid": job["metadata"]["uid"]}
         metadata = {"name": name, "ownerReferences": [owner]}
         self.api.delete(self.core + "podtemplates/" + name)
         self.api.call("POST", self.core + "podtemplates", {
-            "apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata,
-            "template": with_requests(role["template"]["spec"]["template"]),
+            "apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": with_requests(template),
         })
+        # GKE accepts one set of pods.
+        spec = {"provisioningClassName": CLASS, "podSets": [{"count": count, "podTemplateRef": {"name": name}}]}
         self.api.call("POST", self.requests, {
-            "apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": metadata,
-            "spec": {
-                "provisioningClassName": CLASS,
-                # GKE accepts one.
-                "podSets": [{"count": count, "podTemplateRef": {"name": name}}],
-            },
+            "apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": metadata, "spec": spec,
         })
-
-    def release(self, name):
-        self.api.delete(self.requests + "/" + name)
-        self.api.delete(self.core + "podtemplates/" + name)
 
 
 def main():

@@ -164,7 +164,6 @@ func TestRun(t *testing.T) {
 		answers answers
 		want    string
 	}{
-		"all well":                   {created, nil, ""},
 		"all well in all places":     {places, nil, ""},
 		"an existing cluster":        {existing, answers{"projects describe": "ERROR: nothing is asked"}, ""},
 		"nobody reaches the cluster": {stackOf(zone + "}"), nil, "warning control plane: persia:cluster.authorizedNetworks: is empty, so that only machines in the network"},

@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	poolLabel = "cloud.google.com/gke-nodepool"
-	zoneA     = "us-central1-a"
-	zoneB     = "us-central1-b"
+	zoneA = "us-central1-a"
+	zoneB = "us-central1-b"
 )
 
 type values = map[string]any
@@ -99,10 +98,6 @@ func asks(name corev1.ResourceName, amount string) option {
 		}
 		(*requests)[name] = resource.MustParse(amount)
 	}
-}
-
-func selects(key, value string) option {
-	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{key: value} }
 }
 
 func tolerates(key string) option {
@@ -187,7 +182,6 @@ func TestPlan(t *testing.T) {
 		want    map[string]int
 	}{
 		{name: "nothing waits"},
-		{name: "as many as a node holds", pods: several(3, "2"), want: map[string]int{a: 1}},
 		{name: "one more", pods: several(4, "2"), want: map[string]int{a: 2}},
 		{name: "up to the maximum", pods: several(8, "4"), want: map[string]int{a: 3}},
 		{
@@ -198,7 +192,6 @@ func TestPlan(t *testing.T) {
 		{name: "ephemeral storage", pods: several(2, "1", asks(corev1.ResourceEphemeralStorage, "30Gi")), want: map[string]int{a: 2}},
 		{name: "none of a resource that no node has", pods: several(1, "1", asks("example.com/fpga", "0")), want: map[string]int{a: 1}},
 
-		{name: "node selector of the pool", pods: several(1, "1", selects(poolLabel, "workers")), want: map[string]int{a: 1}},
 		{name: "untolerated taint", config: taints("NO_SCHEDULE"), pods: several(1, "1")},
 		{name: "tolerated taint", config: taints("NO_SCHEDULE"), pods: several(1, "1", tolerates("dedicated")), want: map[string]int{a: 1}},
 		{

@@ -22,8 +22,7 @@ type PersiaJob struct {
 // DeepCopyObject copies the object, as [runtime.Object] requires.
 func (j *PersiaJob) DeepCopyObject() runtime.Object { return kube.Copy(j) }
 
-// PersiaJobSpec has the command and the number of pods of each role. A role that is left out has
-// none.
+// PersiaJobSpec has the command and the number of pods of each role. A role that is left out has none.
 type PersiaJobSpec struct {
 	PersiaEnv PersiaEnv `json:"persiaEnv"`
 	// EnableMetrics adds a Pushgateway. The operator's default is true.
@@ -32,8 +31,7 @@ type PersiaJobSpec struct {
 	Volumes []corev1.Volume `json:"volumes,omitempty"`
 	// Env are environment variables of every role.
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// LogLevel is the environment variable LOG_LEVEL of every role. The operator's
-	// default is info.
+	// LogLevel is the environment variable LOG_LEVEL of every role. The operator's default is info.
 	//
 	// +kubebuilder:validation:Enum=trace;debug;info;warn;error
 	LogLevel string `json:"logLevel,omitempty"`
@@ -53,8 +51,7 @@ type PersiaJobSpec struct {
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
 }
 
-// PersiaEnv holds paths inside the containers, each in the environment variable of
-// its name.
+// PersiaEnv holds paths inside the containers, each in the environment variable of its name.
 type PersiaEnv struct {
 	GlobalConfig    string `json:"PERSIA_GLOBAL_CONFIG"`
 	EmbeddingConfig string `json:"PERSIA_EMBEDDING_CONFIG"`

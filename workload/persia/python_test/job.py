@@ -60,7 +60,7 @@ class JobTest(unittest.TestCase):
             replicas={"nn-worker": 1, "dataloader": 1}, run="1", revision="1", pod="nn-worker", coordinator="", checkpoints=self.root,
             older=False, saves_elsewhere=False, state_directory=os.path.join(self.volume, "state"), job="org/persia/dev/clicks", keep=2,
             attempts=5, beat_seconds=5, lost_seconds=60, end_seconds=1e9, stuck_seconds=0, backoff_seconds=0, stop_seconds=20,
-            look_seconds=60, once=False,
+            look_seconds=60, once=False, partial=False,
         )
         self.logged = []
         self.written = 0
@@ -83,7 +83,7 @@ class JobTest(unittest.TestCase):
         """Return a report of a replica."""
         return dict({
             "role": role, "replica": 0, "coordinator": "", "run": "1", "pod": role, "revision": "1", "instance": role, "since": 0,
-            "attempt": attempt, "state": state, "reason": "", "doubts": True, "progress": None, "blocked": "", "ending": False,
+            "attempt": attempt, "state": state, "reason": "", "doubts": True, "progress": None, "blocked": "", "memory": 0, "ending": False,
             "hangs": "", "leaving": False, "done": False, "failed": "",
         }, **more)
 

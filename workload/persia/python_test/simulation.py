@@ -22,9 +22,13 @@ import launch
 import machine
 import processes
 import record
+from coordinator import RESULTS
 
 # How long an attempt trains undisturbed in the simulation, and between two checkpoints, in seconds.
 TRAINING, BETWEEN, DUMP = 200, 30, 6
+
+# How many seconds are between two dense states, where servers keep their memory.
+DENSE = 20
 
 # How many failures one history in ten has, each some time after a new checkpoint.
 SERIES = 7
@@ -46,9 +50,12 @@ class Command(processes.Command):
 
     def __init__(self, arguments, environment, stdout=None):
         self.pod = WORLD.turn
-        self.attempt, self.resume = int(environment["PERSIA_ATTEMPT"]), environment.get("PERSIA_RESUME_DIR")
+        self.attempt = self.began = int(environment["PERSIA_ATTEMPT"])
+        kept, resume = "PERSIA_KEEP_EMBEDDINGS" in environment, environment.get("PERSIA_RESUME_DIR")
+        self.resume, self.dense = (None, resume) if kept else (resume, None)
+        self.lineage = None if self.dense else self.attempt  # the full start from which a server has its memory
         self.terminated, self.deadline, self.killed = False, float("inf"), None
-        self.exit, self.progress, self.dies, self.leaves, self.gone = None, None, None, 0.0, False
+        self.exit, self.progress, self.dies, self.leaves, self.gone, self.frozen = None, None, None, 0.0, False, False
         self.ending = WORLD.random.choice(WORLD.endings)
         WORLD.begins(self)
 
@@ -82,6 +89,25 @@ class Command(processes.Command):
             self.leaves = 0.0
             if self.exit is None:
                 self.end_with(137)
+
+
+class Loading:
+    """A server gets its part of a checkpoint."""
+
+    def __init__(self, _address, checkpoint, _replica, lineage):
+        self.memory, self.loaded, self.trouble, self.stopped, self.pod = lineage, False, "", False, WORLD.turn
+        if checkpoint != max(WORLD.volume.complete, key=WORLD.volume.complete.get):
+            raise Broken(f"{self.pod} loads {checkpoint}, which is not the newest one")
+        WORLD.after(WORLD.random.choice((1, 5, 20)), self.end)
+
+    def end(self):
+        if self.stopped or not self.pod.alive or self.pod.replica.loading is not self:
+            return
+        if WORLD.random.random() < 0.1:
+            self.trouble = "the checkpoint cannot be read"
+            WORLD.failures += 1
+        else:
+            self.loaded, self.pod.commands[-1].lineage = True, self.memory
 
 
 class Link:
@@ -149,9 +175,9 @@ class Coordinator:
     def happens(self, kind, *values):
         answer = None
         before = self.machine.phase
-        for action in self.machine.decide(kind(WORLD.now, self.pod.wall(), *values)):
-            if isinstance(action, (events.Answer, events.Status)):
-                answer = action
+        for action in self.machine.decide(WORLD.now, self.pod.wall(), kind(*values)):
+            if isinstance(action, events.Answer):
+                answer = action.values
             elif isinstance(action, events.Log):
                 WORLD.log(self.pod, action.text)
             else:
@@ -187,6 +213,7 @@ class Volume:
         self.highest_since = self.renewed = 0.0
         self.complete = {}  # when each became complete, and its batches
         self.incomplete = {}
+        self.dense = {}  # the full start of each dense state, when it was written, and its batches
         self.slow_until = self.broken_until = self.full_until = self.unseen_until = 0.0
 
     def work(self, coordinator, action):
@@ -228,17 +255,8 @@ class Volume:
             self.result(coordinator, action, None, *values)
 
     def result(self, coordinator, action, error, *values):
-        if coordinator.dead or not coordinator.pod.alive:
-            return
-        if isinstance(action, events.Load):
-            coordinator.happens(events.Loaded, values[0] if values else None, error)
-        elif isinstance(action, events.Save):
-            coordinator.happens(events.Saved, error, *values)
-        elif isinstance(action, events.Scan):
-            found, held = values or (None, False)
-            coordinator.happens(events.Scanned, found, held, error)
-        else:
-            coordinator.happens(events.Removed, error)
+        if not coordinator.dead and coordinator.pod.alive:
+            coordinator.happens(RESULTS[type(action)], error, *values)
 
     def load(self, coordinator, _action, _early):
         return (coordinator.store.read(),)
@@ -254,12 +272,17 @@ class Volume:
             self.highest, self.highest_since = action.values["term"], WORLD.now
         return (WORLD.now < self.full_until,)
 
-    def scan(self, coordinator, _action, held):
+    def scan(self, coordinator, action, held):
         found = checkpoints.Found()
         for path, (attempt, when, _) in self.complete.items():
             found.complete.append(checkpoints.Checkpoint(attempt, when, path, False, DUMP, True))
         found.complete.sort(reverse=True)
         found.incomplete = list(self.incomplete)
+        for path, (lineage, when, _) in self.dense.items():
+            if lineage != action.values["memory"]:
+                found.forgotten = [path.rsplit("/", 1)[0]]
+            elif when > found.dense_time:
+                found.dense, found.dense_time = path, when
         numbers = [attempt for attempt, *_ in (*self.complete.values(), *self.incomplete.values())]
         found.last_attempt = max(numbers, default=0)
         return found, held
@@ -268,6 +291,7 @@ class Volume:
         WORLD.removes(coordinator, action.folder)
         self.complete.pop(action.folder, None)
         self.incomplete.pop(action.folder, None)
+        self.dense = {path: state for path, state in self.dense.items() if not path.startswith(action.folder + "/")}
         return ()
 
 
@@ -320,9 +344,11 @@ class Pod:
             status = replica.run()
         except Turn:
             WORLD.check()
-            wait = WORLD.settings.beat_seconds * (1 if WORLD.random.random() > 0.02 else WORLD.random.uniform(0.2, 2))
+            soon = replica.soon if replica.state == "waiting" else None  # the report that it has started may be late
+            wait = min(WORLD.settings.beat_seconds, soon or WORLD.settings.beat_seconds) * (1 if WORLD.random.random() > 0.02 else WORLD.random.uniform(0.2, 2))
             # It reports at once, as launch.Replica.wait has it.
-            if replica.ending or replica.stopped or replica.state == "running" and (replica.command.status() is not None or replica.forsaken()):
+            if replica.ending or replica.stopped or replica.state == "running" and (
+                    replica.command.status() is not None or replica.forsaken() and not replica.command.frozen):
                 wait = min(wait, 1)
             self.turn_in(wait)
             return
@@ -383,11 +409,14 @@ class World:
             replicas={"nn-worker": 1, "dataloader": 1, "embedding-worker": 1, "embedding-ps": 2}, run="1", revision="1", coordinator="c:1", token="",
             checkpoints="/ckpt", older=False, state_directory="/state", job="a/b/c", keep=2, attempts=self.random.choice((3, 5)), beat_seconds=self.random.choice((5, 10)),
             lost_seconds=60, end_seconds=60, stuck_seconds=600, backoff_seconds=10, stop_seconds=20, look_seconds=15, hang_seconds=10, nats_seconds=30,
-            nats=None, scratch=[], saves_elsewhere=False, once=self.jobset, idle_file="", progress_file=None)
+            partial=random.Random(f"partial {seed}").random() < 0.5, memory_seconds=200, server="", nats=None, scratch=[], saves_elsewhere=False, once=self.jobset, idle_file="", progress_file=None)
         self.volume = Volume()
         self.pods, self.turn, self.trainings, self.starts, self.over, self.done = [], None, {}, {}, False, False
         self.endings, self.behind, self.ends, self.began = ENDINGS, 0.0, [], {}
+        self.partial = 0  # how many attempts continued with the memory of servers
         self.jumps = 0.0  # how far clocks may have been off
+        self.between = BETWEEN * (3 if self.settings.partial else 1)
+        self.poisoned = None  # the full start whose embeddings are spoiled
         self.revision, self.suspended, self.last_fault, self.failures = "1", False, 0.0, 0
         self.faults = drawn(random.Random(f"faults {seed}")) if faults is None else faults
         self.training = TRAINING if len(self.faults) < SERIES else SERIES * TRAINING
@@ -445,11 +474,11 @@ class World:
         lost = self.random.random() if self.rough and sender is not receiver else 1
         if lost < 0.005:
             raise OSError
-        turn, answer = self.turn, receiver.coordinator.happens(events.Reported, dict(report)).order
+        turn, answer = self.turn, receiver.coordinator.happens(events.Reported, dict(report))
         if lost < 0.01:
             raise OSError
         if lost < 0.015:
-            answer = receiver.coordinator.happens(events.Reported, dict(report)).order
+            answer = receiver.coordinator.happens(events.Reported, dict(report))
         self.turn = turn
         return dict(answer)
 
@@ -458,36 +487,78 @@ class World:
     def begins(self, command):
         """A command starts: no command of another attempt may run, and each attempt starts from a complete checkpoint."""
         attempt, pod = command.attempt, command.pod
-        self.log(pod, f"starts attempt {attempt} from {command.resume}")
+        self.log(pod, f"starts attempt {attempt} from {command.resume or command.dense}")
+        lineage = self.volume.dense.get(command.dense, (None,))[0]
         for other in self.pods:
             for old in other.commands:
-                if old.attempt != attempt and old.alive() and self.now >= other.hangs_until:
+                kept = lineage and old.lineage == lineage and other.key[0] == machine.SERVER and other.key != pod.key
+                if old.attempt != attempt and old.alive() and not old.frozen and not kept and self.now >= other.hangs_until:
                     raise Broken(f"attempt {attempt} starts in {pod} while attempt {old.attempt} runs in {other}")
         pod.commands = [old for old in pod.commands if old.alive()] + [command]
         if self.done:
             raise Broken(f"{pod} starts attempt {attempt} of a complete job")
         self.began.setdefault(attempt, self.now)
+        if attempt not in self.trainings and command.dense:
+            self.trainings[attempt] = self.continues(command)
         if attempt not in self.trainings:
             if command.resume is None and self.volume.complete:
                 raise Broken(f"attempt {attempt} starts from the beginning, and there is {sorted(self.volume.complete)}")
             if command.resume is not None and command.resume not in self.volume.complete:
                 raise Broken(f"attempt {attempt} starts from {command.resume}, which is not complete")
             batches = self.volume.complete[command.resume][2] if command.resume else 0
-            self.trainings[attempt] = types.SimpleNamespace(resume=command.resume, commands={}, batches=batches, dump=None, next=batches + BETWEEN)
+            self.trainings[attempt] = types.SimpleNamespace(
+                resume=command.resume, commands={}, began=batches, batches=batches, dump=None, next=batches + self.between, lineage=attempt)
         training = self.trainings[attempt]
-        if training.resume != command.resume:
-            raise Broken(f"attempt {attempt} starts from {training.resume} and from {command.resume}")
+        if training.resume != (command.dense or command.resume):
+            raise Broken(f"attempt {attempt} starts from {training.resume} and from {command.dense or command.resume}")
         training.commands[pod.key] = command
+        began = [key for key, other in training.commands.items() if key[0] == machine.SERVER and other.began == attempt]
+        if command.dense and len(began) == self.settings.replicas[machine.SERVER]:
+            raise Broken(f"attempt {attempt} continues without a server that has kept its memory")
+
+    def continues(self, command):
+        """An attempt starts beside servers that have kept their memory. Return its training."""
+        if command.dense not in self.volume.dense:
+            raise Broken(f"attempt {command.attempt} starts from {command.dense}, which is not there")
+        lineage, when, batches = self.volume.dense[command.dense]
+        if any(other > when for _, other, _ in self.volume.complete.values()):
+            raise Broken(f"attempt {command.attempt} starts from {command.dense}, and a checkpoint is newer")
+        if any(other.dump and other.dump[0] in self.volume.incomplete for other in self.trainings.values()):
+            raise Broken(f"attempt {command.attempt} continues, and a checkpoint was being written")
+        before = self.trainings.get(command.attempt - 1)
+        if before and before.resume == command.dense and before.batches == before.began:
+            raise Broken(f"attempt {command.attempt} starts from {command.dense} again")
+        self.partial += 1
+        return types.SimpleNamespace(
+            resume=command.dense, commands={}, began=batches, batches=batches, dump=None, next=batches + self.between, lineage=lineage)
+
+    def joins(self, attempt, training):
+        """Servers that have kept their memory take part in an attempt without a new command."""
+        for pod in self.pods:
+            command = pod.commands[-1] if pod.alive and pod.commands else None
+            if command and pod.key[0] == machine.SERVER and pod.replica.attempt == attempt and pod.replica.state == "running" and command.alive():
+                command.attempt, training.commands[pod.key] = attempt, command
 
     def train(self):
         """Train for five seconds."""
         self.after(5, self.train)
         for attempt, training in self.trainings.items():
+            self.joins(attempt, training)
             if len(training.commands) < 5 or not all(command.exit is None and command.alive() for command in training.commands.values()):
                 continue
-            if any(self.now < command.pod.cut_until or command.dies is not None for command in training.commands.values()):
+            if any(self.now < command.pod.cut_until or command.dies is not None or command.frozen for command in training.commands.values()):
                 continue
+            for key, command in training.commands.items():
+                if key[0] == machine.SERVER and command.lineage != training.lineage:
+                    raise Broken(f"attempt {attempt} trains with the memory {training.lineage}, and {command.pod} has {command.lineage}")
             training.batches += 5
+            if self.poisoned == training.lineage:
+                self.fail_command(training.commands[machine.NN_WORKER, 0].pod, 0)
+            elif self.settings.partial and training.batches % DENSE == 0 and self.now >= self.volume.full_until:
+                states = sorted(path for path, state in self.volume.dense.items() if state[0] == training.lineage)
+                for path in states[:-1]:
+                    del self.volume.dense[path]
+                self.volume.dense[f"/ckpt/dense-{training.lineage}/{training.batches:06d}"] = (training.lineage, 1e9 + self.now, training.batches)
             for command in training.commands.values():
                 if command.pod.key[0] == machine.NN_WORKER:
                     command.progress = training.batches
@@ -499,7 +570,7 @@ class World:
                     training.dump, self.failures = None, 0
             elif training.batches >= training.next and self.now >= self.volume.full_until:
                 path = f"/ckpt/attempt-{attempt}/{training.batches}"
-                training.dump, training.next = (path, self.now + DUMP), training.batches + BETWEEN
+                training.dump, training.next = (path, self.now + DUMP), training.batches + self.between
                 self.volume.incomplete[path] = (attempt, 0, 0)
             if training.batches >= self.training:
                 for command in training.commands.values():
@@ -551,7 +622,9 @@ class World:
             if other.machine.phase == machine.START and other.machine.claim == machine.HELD and folder == other.machine.resume:
                 raise Broken(f"{coordinator.pod} removes {folder}, from which attempt {other.machine.attempt} runs")
         for training in self.trainings.values():
-            running = any(command.exit is None and command.alive() for command in training.commands.values())
+            running = any(command.exit is None and command.alive() and not command.frozen for command in training.commands.values())
+            if running and folder == f"/ckpt/dense-{training.lineage}":
+                raise Broken(f"{coordinator.pod} removes {folder}, which is in use")
             if running and training.dump and training.dump[0] == folder:
                 raise Broken(f"{coordinator.pod} removes {folder}, which is being written")
         if self.volume.complete.keys() == {folder}:
@@ -574,6 +647,10 @@ class World:
             if command.exit is None:
                 command.exit = 1
                 self.failures += 1
+
+    def poison(self, _pod, _seconds):
+        """Embeddings are spoiled, which ends all attempts until a checkpoint is loaded."""
+        self.poisoned = max((training.lineage for training in self.trainings.values()), default=None)
 
     def restart(self, pod, _seconds):
         self.failures += 1
@@ -666,7 +743,7 @@ FAULTS = {
     "unseen checkpoints": World.hide,
     "full volume": lambda world, pod, seconds: vars(world.volume).update(full_until=world.now + seconds),
     "hangs": lambda world, pod, seconds: vars(pod).update(hangs_until=world.now + seconds),
-    "clock jumps 0": World.clock, "folder comes back": World.come_back,
+    "embeddings are spoiled": World.poison, "clock jumps 0": World.clock, "folder comes back": World.come_back,
 }
 
 WORLD = None  # the one that is simulated now
@@ -677,6 +754,7 @@ DRAWN = sorted(FAULTS)
 FAULTS.update({
     "torn record": lambda world, pod, seconds: vars(world.volume).update(record="torn"),
     "record is removed": lambda world, pod, seconds: vars(world.volume).update(record={}),
+    "server is lost": lambda world, _pod, seconds: world.lose(next(pod for pod in world.pods if pod.key == (machine.SERVER, 0)), seconds),
     "all restart": World.restart_all, "data ends": World.end_commands,
 })
 
@@ -698,8 +776,9 @@ def simulated():
     clock = types.SimpleNamespace(monotonic=lambda: WORLD.now, time=lambda: WORLD.turn.wall())
     ready = types.SimpleNamespace(GPUs=lambda _environment: types.SimpleNamespace(
         command=None, environment=_environment, waiting=lambda: False, trouble=lambda: None),
-        Files=lambda *_: types.SimpleNamespace(lost=None, begin=lambda: None, missing=lambda: None), reachable=lambda _nats: True, with_driver=lambda environment: environment)
+        Files=lambda *_: types.SimpleNamespace(lost=None, begin=lambda: None, missing=lambda: None), reachable=lambda _nats: True, for_gpus=dict)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(mock.patch.object(launch.memory, "Loading", Loading))
         stack.enter_context(mock.patch.multiple(launch, Link=Link, Command=Command, time=clock, checks=ready, log=lambda text: WORLD.log(WORLD.turn, text)))
         stack.enter_context(mock.patch.object(launch.processes, "Scratch", lambda _folders: types.SimpleNamespace(clear=lambda: None)))
         stack.enter_context(mock.patch.object(processes, "time", clock))

@@ -77,6 +77,10 @@ class Answers(JobTest):
             for role in self.settings.replicas:
                 self.report(role, self.job.machine.attempt, state, run="2", reason='it said "phase": "done", and more')
         note("it has failed")
+        self.job = self.coordinator(run="3", partial=True, replicas={"nn-worker": 1, "dataloader": 1, "embedding-ps": 10}, state_directory=second + "3")
+        self.job.machine.phase, self.job.machine.attempt, self.job.machine.resume = "start", 3, "/volume/run/attempt-1/a"
+        self.job.machine.dense, self.job.machine.loads = "/volume/run/dense-1/000002-000400", {("embedding-ps", 7)}
+        note("a server loads its part beside others")
         text = "{\n" + ",\n".join(json.dumps(name) + ": " + json.dumps(answer) for name, answer in answers.items()) + "\n}\n"
         if "UPDATE" in os.environ:
             with open(FILE, "w") as file:

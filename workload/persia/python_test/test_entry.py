@@ -19,9 +19,9 @@ class Environment(unittest.TestCase):
             (DATALOADER, {"PERSIA_DATALOADER_ENTRY": "/code/load.py"}),
             (NN_WORKER, {
                 "PERSIA_NN_WORKER_ENTRY": "/code/train.py", "RANK": "9", "WORLD_SIZE": "12", "LOCAL_RANK": "1", "REPLICA_INDEX": "2",
-                "REPLICA_SIZE": "3", "NODE_RANK": "2", "TORCHELASTIC_USE_AGENT_STORE": "False", "NCCL_ASYNC_ERROR_HANDLING": "1"}),
+                "REPLICA_SIZE": "3", "NODE_RANK": "2", "TORCHELASTIC_USE_AGENT_STORE": "False"}),
         ):
-            with mock.patch.object(checks, "with_driver", lambda environment: dict(environment, LD_LIBRARY_PATH="driver")):
+            with mock.patch.object(checks, "for_gpus", lambda environment: dict(environment, LD_LIBRARY_PATH="driver")):
                 got = entry.script_environment(before)
             self.assertEqual(dict(want, LD_LIBRARY_PATH="driver"), {name: got.get(name) for name in ("LD_LIBRARY_PATH", *want)})
 

@@ -2,6 +2,7 @@ import collections
 import os
 import random
 
+import ledger
 from job import JobTest
 from ledger import ACTIVITIES, AGAIN, COMMAND, LONGEST_GAP, LOST, REPLACED, SAVING, SILENT, STARTING, STUCK, TRAINING, WAITING
 
@@ -102,6 +103,20 @@ class Ledgers(JobTest):
         self.assertEqual(1, len(self.said(" is not the newest checkpoint: 2000 s are trained again")), self.logged)
         seconds = self.job.machine.ledger.seconds()
         self.assertEqual((5000, 2000), (round(seconds[TRAINING], -2), round(seconds[AGAIN], -2)))
+
+    def test_what_servers_keep_is_not_trained_again(self):
+        now = 0
+        account = ledger.Ledger(lambda: now, lambda: now)
+        for again, kept in ((0, 100), (10, 190), (20, 280)):
+            account.begin()
+            now += 20
+            account.prove(True)
+            now += 100
+            self.assertEqual((again, kept), (account.seconds()["training again"], account.seconds()["training"]))
+            account.lose("lost replica")
+            account.keep(now - 10)
+        account.lose("lost replica")
+        self.assertEqual({"waiting": 0, "starting": 60, "training": 0, "training again": 300, "saving": 0}, account.seconds(), "a full start")
 
     def test_what_the_gateway_gets(self):
         self.job.machine.ledger.wall = lambda: self.now - self.now // 1000  # clocks differ

@@ -21,8 +21,6 @@ class Progress(JobTest):
             ("a script that reports nothing", 60, (
                 (1, "nn-worker", "running", None, RUNS), (61, "nn-worker", "running", None, RUNS),
                 (62, "nn-worker", "running", None, RUNS + SILENT), (1000, "nn-worker", "running", None, RUNS + SILENT))),
-            ("another time to wait", 100, (
-                (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS), (101, "nn-worker", "running", 1, RUNS))),
             ("no limit", 0, ((1, "nn-worker", "running", 1, RUNS), (10 ** 6, "nn-worker", "running", 1, RUNS))),
             ("an nn-worker that has finished, and a dataloader that goes on", 60, (
                 (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS),

@@ -258,3 +258,26 @@ class FullVolume(JobTest):
             self.work()
             self.assertTrue(self.job.status().endswith(f"; this cannot be recorded: [Errno 28] No space left on device{times}"), self.job.status())
             self.assertEqual([], os.listdir(self.settings.state_directory), "what is half-written takes room")
+
+
+class LastRelease(JobTest):
+    # As the release before contracts and answers has recorded it after an attempt of 100 s with a checkpoint after one.
+    KEPT = dict(
+        {name: value for name, value in record.blank("org/persia/dev/clicks").items() if name not in ("memory", "servers", "dense")},
+        attempt=1, revision="1", failures=1, causes={"silent replica": 1}, term=1, holder="121f", pod="old", beat=1, pods=["old"], ledger={
+            "training": 1.0, "training again": 99.0, "at": 100, "until": 100, "saved": 1.0, "unsaved": 99.0, "checkpoints": 1, "lost": 1})
+
+    def test_its_jobs_go_on(self):
+        path = self.write_complete("attempt-1/a")
+        os.makedirs(self.settings.state_directory, exist_ok=True)
+        with open(os.path.join(self.settings.state_directory, "coordinator.json"), "w") as file:
+            json.dump(dict(self.KEPT, checkpoint=path, trained={path: 1.0}), file)
+        self.job, self.now = self.coordinator(pod="new", revision="2"), 1000
+        for _ in range(60):
+            self.now += 5
+            orders = {self.report(role, 0, "waiting", pod=role, revision="2", since=900)["order"] for role in ("nn-worker", "dataloader")}
+            self.work()
+            if orders == {"start"}:
+                break
+        self.assertEqual((2, path), (self.job.machine.attempt, self.job.machine.resume))
+        self.assertEqual(99, self.job.machine.ledger.seconds()["training again"])

@@ -34,12 +34,6 @@ class Reports(JobTest):
             with self.subTest(attempt):
                 self.assertEqual(order, self.report("dataloader", attempt, "waiting", done=True)["order"])
 
-    def test_status_says_that_the_machine_allows_too_few_files(self):
-        self.job.machine.lacks = "nn-worker 0 may open 1024 files"
-        self.assertEqual(
-            "waiting after attempt 0 (the job starts): dataloader 0 is not there; nn-worker 0 is not there; nn-worker 0 may open 1024 files",
-            self.job.status())
-
     def test_the_coordinator_leaves_only_after_the_completion_has_asked(self):
         self.all_report(1, "finished", done=True)
         self.report("dataloader", 1, "finished", leaving=True)

@@ -77,9 +77,10 @@ class Driver(unittest.TestCase):
         """GKE sets no variable for it, and images drop the CUDA base image's."""
         with tempfile.TemporaryDirectory() as folder, mock.patch.object(checks, "DRIVER", folder):
             os.mkdir(folder + "/lib64")
-            want = {"LD_LIBRARY_PATH": f"/opt/conda/lib:{folder}/lib64", "PATH": "/bin"}
+            nccl = {"NCCL_ASYNC_ERROR_HANDLING": "1", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}
+            want = {"LD_LIBRARY_PATH": f"/opt/conda/lib:{folder}/lib64", "PATH": "/bin", **nccl}
             for before in ("/opt/conda/lib", want["LD_LIBRARY_PATH"]):
-                self.assertEqual(want, checks.with_driver({"LD_LIBRARY_PATH": before, "PATH": "/bin"}))
+                self.assertEqual(want, checks.for_gpus({"LD_LIBRARY_PATH": before, "PATH": "/bin", "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0"}))
 
 
 class Gateway(unittest.TestCase):

@@ -4,7 +4,7 @@ from unittest import mock
 
 import launch
 import machine
-import roster
+import processes
 import simulation
 from checkpoints import Found
 
@@ -43,25 +43,52 @@ def trust_the_predecessor(self, kept):
     machine.Machine.recall(self, dict(kept, released=True, unheard=False))
 
 
+def continue_again(self, found):
+    self.values["dense"] = None
+    return machine.Machine.begins_anew(self, found)
+
+
+def ignore_dumps(self, found):
+    found.incomplete = []
+    return machine.Machine.begins_anew(self, found)
+
+
+def ignore_checkpoints(self, found):
+    found.dense_time = float("inf")
+    return machine.Machine.begins_anew(self, found)
+
+
+def start_all(self, key, member):
+    answer = machine.Machine.order(self, key, member)
+    return self.answer(machine.START) if answer["order"] == machine.STOP and self.phase == machine.START else answer
+
+
 PLANTED = {
-    "no waiting for silence": (41, planted(wait_for_silence=lambda self, since: None)),
-    "an older pod is obeyed": (72, planted(has_substitute=lambda self, before, member: False)),
-    "a start before the record is saved": (167, planted(take_found=start_unrecorded)),
-    "a scan takes a half checkpoint": (2, planted(choose=choose_half)),
+    "no waiting for silence": (9, planted(wait_for_silence=lambda self, since: None)),
+    "an older pod is obeyed": (7, planted(has_substitute=lambda self, before, member: False)),
+    "a start before the record is saved": ((8, (80, "slow volume, and a restart 0", 0.5, 0)), planted(take_found=start_unrecorded)),
+    "a scan takes a half checkpoint": (3, planted(choose=choose_half)),
     "the checkpoint in use is removed": (1, planted(drop_unneeded=lambda self, found: self.drop([checkpoint.path for checkpoint in found.complete], ""))),
-    "a superseded coordinator goes on": (1, planted(stand_down=lambda self, why="": None)),
-    "a volume that fails counts as empty": (83, planted(fail_read=lambda self, error: self.take_found(Found()))),
+    "a superseded coordinator goes on": (45, planted(stand_down=lambda self, why="": None)),
+    "a volume that fails counts as empty": (5, planted(fail_read=lambda self, error: self.take_found(Found()))),
     "the end is not recorded": (1, planted(finish=forget_the_end)),
     "failures count although there is a new checkpoint": (17, planted(count_failure=count_all)),
     "the predecessor is trusted": (1, planted(recall=trust_the_predecessor)),
+    "an attempt without progress is continued again": (11, planted(begins_anew=continue_again)),
+    "servers keep their memory in spite of a dump": (54, planted(begins_anew=ignore_dumps)),
+    "servers keep their memory if most have lost it": (1, planted(lost_memory=lambda self: "")),
+    "others start before servers have loaded their parts": (17, planted(order=start_all)),
+    "a server without memory takes part": (17, planted(has_memory=lambda self, member: True)),
 }
 
-# Faults of what the machine stands on.
+# Faults of what the machine stands on, with the first history that finds each, or one and its fault.
 BELOW = {
-    "who was told to start counts as ready": (88, roster.Roster, "starts", lambda self, key: None),
-    "a replica does not notice that it is cut off": (237, launch.Replica, "forsaken", lambda self: False),
-    "a container of an older pod takes the run": (23, machine.record, "is_outranked", lambda kept, pod: False),
+    "a replica does not notice that it is cut off": ((4, (74, "node is lost", 0.3, 190)), launch.Replica, "forsaken", lambda self: False),
+    "a container of an older pod takes the run": (52, machine.record, "is_outranked", lambda kept, pod: False),
 }
+
+
+FREEZE = processes.Command.freeze
 
 
 class Scenes(unittest.TestCase):
@@ -98,6 +125,22 @@ class Scenes(unittest.TestCase):
             world = self.scene((60, "drained", 0.3, 0), seconds=0.5, behind=-1000)
             self.assertLess(world.began[2], 100)
 
+    def test_servers_keep_their_memory(self):
+        for name, fault, kind, freeze, broken in (
+            ("one is cut off, and frozen", (140, "server is lost", 0, 190), machine.Machine, FREEZE, ""),
+            ("one is cut off, and answers in place of its substitute", (140, "server is lost", 0, 190), machine.Machine,
+                lambda self, frozen: None, "while attempt 1 runs in embedding-ps-0"),
+            ("that is older than the checkpoint", (118, "command fails", 0.9, 0), planted(begins_anew=ignore_checkpoints), FREEZE, "a checkpoint is newer"),
+        ):
+            with self.subTest(name), simulation.simulated(), mock.patch.object(processes.Command, "freeze", freeze):
+                world = simulation.World(4, kind, faults=[fault])
+                world.settings.partial, world.between = True, 85
+                if broken:
+                    self.assertRaisesRegex(simulation.Broken, broken, world.run)
+                else:
+                    world.run()
+                    self.assertEqual(fault[1] == "server is lost", world.partial == 1)
+
     def test_the_end_is_not_recorded_before_all_containers_restart(self):
         """Pods of a JobSet that have ended would not come back for the attempt that the next coordinator starts."""
         with simulation.simulated():
@@ -113,9 +156,11 @@ class Histories(unittest.TestCase):
                     self.fail(f"seed {seed}: {why}\nit needs {faults}\n" + "\n".join(trace[-60:]))
 
     def finds(self, first, kind=machine.Machine):
-        """Assert that the simulation finds a fault."""
+        """Assert that the simulation finds a fault: in histories from the first one on, or in one with a single fault of its world."""
         with simulation.simulated():
-            if not any(simulation.history(seed, kind) for seed in range(first, ENOUGH + 1)):
+            if isinstance(first, tuple):
+                self.assertNotEqual("", simulation.history(first[0], kind, [first[1]]))
+            elif not any(simulation.history(seed, kind) for seed in range(first, ENOUGH + 1)):
                 self.fail(f"not found in {ENOUGH} histories")
 
     def test_planted_faults_are_found(self):
