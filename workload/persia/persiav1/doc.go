@@ -2,7 +2,8 @@
 // the fields that it reads (k8s/src/crd.rs in PersiaML/PERSIA), by their names and
 // with what it requires. controller-gen makes the CustomResourceDefinition of them.
 //
-// +groupName=persia.com +versionName=v1
+// +groupName=persia.com
+// +versionName=v1
 package persiav1
 
 // Names of the API of jobs.
