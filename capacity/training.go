@@ -60,7 +60,7 @@ const (
 	// fullShare is the share of failures after which all replicas of a job with partial recovery start from a checkpoint
 	// after all: several servers are lost, or the next attempt ends before it makes progress. It is a guess.
 	fullShare = 0.1
-	// denseHours is what a job with partial recovery trains again: half a minute, if it saves its dense model every minute.
+	// denseHours is the training that partial recovery repeats: half a minute, if the job saves a dense state every minute.
 	denseHours = 0.5 / 60
 )
 

@@ -669,7 +669,8 @@ class Machine:
         """Have old checkpoints removed, except the one that this attempt started from, and the last one from which an attempt
         made progress."""
         self.drop(found.surplus(self.settings.keep, {self.resume, self.values["proven"]}), "newer ones are complete")
-        self.drop(found.forgotten, "the servers' memory beside it is gone")
+        if self.settings.partial:  # elsewhere, such folders are the script's
+            self.drop(found.forgotten, "the servers' memory beside it is gone")
 
     def drop(self, folders: List[str], why: str) -> None:
         """Have checkpoints removed, also those whose removal has failed before."""

@@ -214,7 +214,7 @@ class Removal(JobTest):
             ("one with the name of a part", [complete("attempt-9/s100"), write("attempt-9/s200", "s0/a.emb", "dense.pt")], ["attempt-9/s100"], []),
             ("one with the name of a part beside another", [complete("attempt-9/s100"), complete("attempt-9"), complete(steps[1]), complete(steps[2])],
              ["attempt-9/s100", *steps[1:]], []),
-            ("other folders of the script", [write("attempt-9", "dense.pt", "s0/a.emb", "logs/today")], [], ["attempt-9/logs/today"]),
+            ("other folders of the script", [write("attempt-9", "dense.pt", "s0/a.emb", "logs/today"), write("dense-1", "own.pt")], [], ["attempt-9/logs/today", "dense-1/own.pt"]),
             ("exported embeddings", [write("attempt-9/export", "s0/a.emb", "embedding_dump_done"), write("attempt-9", "s0/a.emb")],
              [], ["attempt-9/export/embedding_dump_done", "attempt-9/export/s0/a.emb", "attempt-9/s0/a.emb"]),
             ("an optimizer with another name", [write("attempt-9", "s0/a.emb", "s1/a.emb", "dense.pt", "embedding_dump_done", "adam.pt")],

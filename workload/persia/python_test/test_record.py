@@ -138,9 +138,9 @@ class Buckets(JobTest):
     def test_which_folders_are_in_a_bucket(self):
         mounts = os.path.join(self.volume, "mounts")
         with open(mounts, "wb") as file:
-            file.write(b"overlay / overlay rw 0 0\nclicks /work fuse rw 0 0\ndisk /work/scratch ext4 rw 0 0\nb /my\\040bucket fuse.gcsfuse rw 0 0\njfs /jfs fuse.juicefs rw 0 0\n")
+            file.write(b"overlay / overlay rw 0 0\nclicks /data fuse rw 0 0\ndisk /data/scratch ext4 rw 0 0\nb /my\\040bucket fuse.gcsfuse rw 0 0\njfs /jfs fuse.juicefs rw 0 0\n")
             file.write(b"disk /over ext4 rw 0 0\nclicks /over fuse rw 0 0\ndisk /no-utf-8-\xff ext4 rw 0 0\n")
-        for folder, want in {"/work": True, "/work/run/state": True, "/workers": False, "/work/scratch/a": False, "/my bucket/a": True, "/jfs/a": False, "/over/a": True, "/": False}.items():
+        for folder, want in {"/data": True, "/data/run/state": True, "/database": False, "/data/scratch/a": False, "/my bucket/a": True, "/jfs/a": False, "/over/a": True, "/": False}.items():
             self.assertEqual(want, record.in_bucket(folder, mounts), folder)
 
     def test_the_record_is_overwritten_where_it_is(self):
