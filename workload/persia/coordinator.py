@@ -107,10 +107,10 @@ class Coordinator:
         if isinstance(action, events.Load):
             return (self.record.read(),)
         if isinstance(action, events.Save):
-            return (self.record.write(action.values, action.claimed),)
+            return self.record.write(action.values, action.claimed)
         if isinstance(action, events.Scan):
-            held = self.record.check(action.values, action.claimed)
-            return checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known, action.values["memory"]), held
+            older = self.record.check(action.values, action.claimed)
+            return checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known, action.values["memory"]), older
         checkpoints.remove(action.folder)
         return ()
 

@@ -31,18 +31,20 @@ class Loaded(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """The record is written, or could not be written. full is whether the volume has no room for another file."""
+    """The record is written, or could not be written. full is whether the volume has no room for another file, and older the
+    record of an older coordinator that the file had, or None."""
 
     error: Optional[Exception] = None
     full: bool = False
+    older: Optional[Values] = None
 
 
 class Scanned(NamedTuple):
-    """The checkpoints are found, or could not be. held is whether the file has the record of this coordinator."""
+    """The checkpoints are found, or could not be. older is the record of an older coordinator that the file had, or None."""
 
     error: Optional[Exception] = None
     found: Optional[Found] = None
-    held: bool = False
+    older: Optional[Values] = None
 
 
 class Removed(NamedTuple):

@@ -36,6 +36,9 @@ UNREAD, HELD, LOST = "unread", "held", "lost"
 # for its completion to ask, in seconds.
 LONGEST_PAUSE, LONG_ATTEMPT, LONGEST_UNASKED = 300, 6 * 3600, 600
 
+# After how many seconds a write of the record may have been held back, and have replaced the claim of a newer coordinator.
+HELD_BACK = 1
+
 # How many replicas report in a second at most while an attempt is about to start.
 SOON = 4000
 
@@ -118,6 +121,7 @@ class Machine:
         # The work on volumes. All failures to read in a row are one error for people.
         self.loading: Optional[float] = None  # since when
         self.saving: Optional[float] = None
+        self.unsure: Optional[float] = None  # from when on a scan shows whether the last write has replaced another claim
         self.scanning: Optional[float] = None
         self.scan_for: Tuple[bool, Optional[Trouble]] = (False, None)  # the start or the end that the scan is for
         self.load_at = self.save_at = self.read_at = self.look_at = 0.0  # when to do so next
@@ -480,7 +484,7 @@ class Machine:
 
     def take_saved(self, event: Saved) -> None:
         """Act on the result of a write."""
-        self.saving = None
+        began, self.saving = self.saving, None
         proves, self.proving = self.proving, False
         if self.claim != HELD:
             return
@@ -494,7 +498,15 @@ class Machine:
                 # The previous coordinator may have recorded the end of the job.
                 self.claim, self.load_at = UNREAD, self.now
         else:
+            if self.claimed is not None:
+                # A write that was not held back, and replaces this claim nevertheless, has done so when it is renewed.
+                self.renewed = self.now + 2 * HELD_BACK - self.settings.lost_seconds / 3
+            else:
+                self.take_older(event.older)
             self.saved, self.claimed = self.sent, None
+            if began is None or self.now - began > HELD_BACK:
+                # A newer coordinator renews its claim by then.
+                self.unsure = self.now + self.settings.lost_seconds / 3 + HELD_BACK
         if trouble and not self.write_error:
             self.log(f"the state of the run cannot be recorded: {trouble}")
         elif event.full and not self.full:
@@ -509,11 +521,16 @@ class Machine:
             self.start(False)
         self.start_chosen()
 
+    def take_older(self, older: Optional[Values]) -> None:
+        """Take over the attempt of an older coordinator that has replaced the record: the volume held back its last write."""
+        if older and self.phase != START and older["attempt"] > self.attempt:
+            self.learn(older["attempt"])
+
     # The checkpoints.
 
     def take_scan(self, event: Scanned) -> None:
         """Act on the result of a scan for the start or end that waited when it began: a newer one needs another scan."""
-        self.scanning = None
+        began, self.scanning = self.scanning, None
         if self.claim != HELD:
             return
         if isinstance(event.error, Superseded):
@@ -528,9 +545,11 @@ class Machine:
             self.fail_read(lost)
             return
         self.look_at = self.now + self.settings.look_seconds
-        if not event.held and self.claimed is None:
-            # An older coordinator has replaced the record: the volume may have held back its last write.
+        if self.unsure and began and began >= self.unsure:
+            self.unsure = None
+        if event.older is not None and self.claimed is None:
             self.changes += 1
+            self.take_older(event.older)
         self.failed_reads, self.read_error = 0, ""
         for path in set(found.strange) - set(self.strange):
             self.log(f"{path} is no checkpoint: {found.strange[path]}")
@@ -540,6 +559,7 @@ class Machine:
         self.newest = next(((checkpoint.path, checkpoint.time) for checkpoint in found.complete), None)
         if not over:
             self.take_found(found)
+        self.start_chosen()
 
     def lost_checkpoint(self, found: Found) -> str:
         """Return why a job that had checkpoints must not begin again, because they are gone, or cannot be looked at now, or
@@ -631,14 +651,15 @@ class Machine:
     def start_chosen(self) -> None:
         """Start the next attempt when its number is recorded: no number is used twice, even if this process ends now. On a full
         volume it waits for the removals, because it could write nothing either."""
-        if self.chosen and self.saved >= self.chosen.change and not (self.full and (self.queue or self.removing)):
+        if self.chosen and self.saved >= self.chosen.change and not self.unsure and not (self.full and (self.queue or self.removing)):
             self.start(True)
 
     def start(self, recorded: bool) -> None:
         """Start the attempt, unless its number could not be recorded, or something has happened meanwhile."""
         assert self.chosen
         found, _, dense, before = self.chosen
-        ready = self.starting and self.phase == STOP and self.ready() and not (dense and self.lost_memory())
+        number = self.values["attempt"]
+        ready = self.starting and self.phase == STOP and self.ready() and not (dense and self.lost_memory()) and self.attempt < number
         self.starting, self.chosen = False, None
         if not recorded:
             self.not_before = max(self.not_before, self.now + self.pause(1))
@@ -647,7 +668,7 @@ class Machine:
             return
         self.dense, self.joined, self.loads = dense, set(), set(self.roster.without_memory(SERVER)) if dense else set()
         self.roster.keep(0)
-        self.attempt = max(self.attempt + 1, self.values["attempt"])
+        self.attempt = number
         self.started = self.progress_seen = self.now
         self.phase, self.nn_workers_ended = START, None
         if dense:
@@ -722,9 +743,10 @@ class Machine:
         if self.saving is None and self.now >= self.save_at and (self.changes != self.saved or wants_proof):
             self.saving, self.sent, self.proving = self.now, self.changes, wants_proof
             self.actions.append(Save(dict(self.values, **self.ledger.record()), self.claimed))
-        wanted = self.ended or self.starting and not self.chosen or self.phase != STOP and self.now >= self.look_at
+        wanted = self.ended or self.starting and not self.chosen or self.phase != STOP and self.now >= self.look_at or \
+            self.unsure and self.now >= self.unsure
         if wanted and self.scanning is None and self.now >= self.read_at:
-            self.scanning, self.scan_for = self.now, (self.starting, self.ended)
+            self.scanning, self.scan_for = self.now, (self.starting and not self.chosen, self.ended)
             self.actions.append(Scan(dict(self.values), self.claimed))
 
     # Answers.

@@ -135,8 +135,9 @@ class Record:
         )
 
     def check(self, values, claimed):
-        """Report whether the file has the claim of values. Raise Superseded if a newer coordinator has
-        claimed the run, and an ESTALE if the previous one has written since claimed was read."""
+        """Return the record of an older coordinator that the file has instead of that with the claim of values, or None. Raise
+        Superseded if a newer coordinator has claimed the run, and an ESTALE if the previous one has written since claimed was
+        read."""
         kept = self.read()
         mine = (values["term"], values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
@@ -144,18 +145,18 @@ class Record:
             raise Superseded
         if found != mine and claimed not in (None, kept):
             raise OSError(errno.ESTALE, "the previous coordinator has written since this one has read", self.file)
-        return found == mine
+        return None if found == mine else kept
 
     def write(self, values, claimed):
-        """Replace the file, or overwrite it if there is no room for another one, and report whether there was
-        none. A crash leaves the old or the new record."""
+        """Replace the file, or overwrite it if there is no room for another one, and report whether there was none. Return the
+        older record that was there as well, as check does. A crash leaves the old or the new record."""
         folder = os.path.dirname(self.file)
-        self.check(values, claimed)
+        older = self.check(values, claimed)
         os.makedirs(folder, exist_ok=True)
         text = json.dumps(values).encode()
         if in_bucket(folder):
             self.exchange(text.ljust(SIZE), values, claimed)
-            return False
+            return False, older
         # Two coordinators must not write the same temporary file.
         temporary = f"{self.file}.{values['holder']}"
         try:
@@ -168,9 +169,9 @@ class Record:
             if not full or not os.path.exists(self.file) or len(text) > os.path.getsize(self.file) // 2:
                 raise
             self.overwrite(text)
-            return True
+            return True, older
         flush_folder(folder)
-        return False
+        return False, older
 
     def overwrite(self, text):
         """Overwrite the file where it is. At each moment, one half has a whole record."""

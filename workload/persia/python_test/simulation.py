@@ -261,7 +261,7 @@ class Volume:
     def load(self, coordinator, _action, _early):
         return (coordinator.store.read(),)
 
-    def save(self, coordinator, action, _early):
+    def save(self, coordinator, action, older):
         # The file is replaced some time after it was checked, so a write that is held back may replace a newer one.
         old, new = self.record.get("pod", "-0"), action.values["pod"]
         takes = action.values["term"] > self.record.get("term", 0) and new in self.record.get("pods", [])
@@ -270,9 +270,9 @@ class Volume:
         self.record, self.renewed = dict(action.values), WORLD.now
         if action.values["term"] > self.highest:
             self.highest, self.highest_since = action.values["term"], WORLD.now
-        return (WORLD.now < self.full_until,)
+        return WORLD.now < self.full_until, older
 
-    def scan(self, coordinator, action, held):
+    def scan(self, coordinator, action, older):
         found = checkpoints.Found()
         for path, (attempt, when, _) in self.complete.items():
             found.complete.append(checkpoints.Checkpoint(attempt, when, path, False, DUMP, True))
@@ -285,7 +285,7 @@ class Volume:
                 found.dense, found.dense_time = path, when
         numbers = [attempt for attempt, *_ in (*self.complete.values(), *self.incomplete.values())]
         found.last_attempt = max(numbers, default=0)
-        return found, held
+        return found, older
 
     def remove(self, coordinator, action, _early):
         WORLD.removes(coordinator, action.folder)

@@ -13,22 +13,18 @@ class Progress(JobTest):
                 (1, "nn-worker", "running", 1, RUNS), (60, "nn-worker", "running", 2, RUNS),
                 (119, "nn-worker", "running", 3, RUNS), (179, "dataloader", "running", None, RUNS))),
             ("a script that stops", 60, (
-                (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS),
-                (61, "nn-worker", "running", 1, RUNS), (62, "nn-worker", "running", 1, ENDED))),
+                (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS), (61, "nn-worker", "running", 1, RUNS), (62, "nn-worker", "running", 1, ENDED))),
             ("a script that stops before its first step", 60, (
-                (1, "dataloader", "running", None, RUNS), (30, "nn-worker", "running", None, RUNS),
-                (31, "nn-worker", "running", 1, RUNS), (92, "dataloader", "running", None, ENDED))),
+                (1, "dataloader", "running", None, RUNS), (30, "nn-worker", "running", None, RUNS), (31, "nn-worker", "running", 1, RUNS), (92, "dataloader", "running", None, ENDED))),
             ("a script that reports nothing", 60, (
-                (1, "nn-worker", "running", None, RUNS), (61, "nn-worker", "running", None, RUNS),
-                (62, "nn-worker", "running", None, RUNS + SILENT), (1000, "nn-worker", "running", None, RUNS + SILENT))),
+                (1, "nn-worker", "running", None, RUNS), (61, "nn-worker", "running", None, RUNS), *((at, "nn-worker", "running", None, RUNS + SILENT) for at in (62, 1000)))),
             ("no limit", 0, ((1, "nn-worker", "running", 1, RUNS), (10 ** 6, "nn-worker", "running", 1, RUNS))),
             ("an nn-worker that has finished, and a dataloader that goes on", 60, (
                 (1, "nn-worker", "running", 1, RUNS), (1, "dataloader", "running", None, RUNS),
                 (2, "nn-worker", "finished", 1, LAST), (1000, "dataloader", "running", None, LAST + SILENT))),
         ):
             with self.subTest(name):
-                self.now = 0
-                self.job = self.coordinator(stuck_seconds=stuck, lost_seconds=1e9, state_directory=self.folder())
+                self.now, self.job = 0, self.coordinator(stuck_seconds=stuck, lost_seconds=1e9, state_directory=self.folder())
                 self.all_report(0, "waiting")
                 for self.now, role, state, progress, status in reports:
                     self.report(role, 1, state, progress=progress)
@@ -41,9 +37,7 @@ class Metrics(JobTest):
         progress is stuck only while it waits."""
         trains, fails = [(1, "running", 0, [1, 0, 0, 0])], [
             (1, "failed", 61, [1, 0, 1, 1]), (1, "waiting", 0, [2, 0, 1, 0]), (2, "running", 61, [2, 0, 1, 0]), (2, "failed", 0, [2, 1, 2, 0])]
-        for progress, reports in (
-            (1, trains + [(1, "running", 61, [1, 0, 0, 1])]), (None, trains + [(1, "running", 61, [1, 0, 0, 0])] + fails),
-        ):
+        for progress, reports in ((1, trains + [(1, "running", 61, [1, 0, 0, 1])]), (None, trains + [(1, "running", 61, [1, 0, 0, 0])] + fails)):
             self.job = self.coordinator(stuck_seconds=60, attempts=2, lost_seconds=1000, state_directory=self.folder(), checkpoints=self.folder())
             self.start()
             self.all_report(1, "running", progress=progress)

@@ -60,6 +60,13 @@ class Claims(JobTest):
                     self.work(third)
                 self.assertEqual(("complete in attempt 0", True), (third.status(), third.record.read()["done"]))
 
+    def test_no_attempt_has_the_number_of_one_whose_record_replaces_a_newer_claim(self):
+        with open(self.second.record.file, "w") as file:
+            json.dump(dict(self.first.machine.values, attempt=4, running=True), file)
+        self.pass_time(20, self.second)
+        self.assertEqual((HELD, 4, 2), (self.second.machine.claim, self.second.machine.attempt, self.second.record.read()["term"]))
+        self.assertGreater(self.second.machine.not_before, self.now)
+
     def test_nothing_is_removed_before_the_claim_is_recorded(self):
         broken = self.write("attempt-1/1", "dense.pt")
         self.job = self.coordinator(pod="third")

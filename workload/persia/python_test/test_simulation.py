@@ -66,7 +66,7 @@ def start_all(self, key, member):
 PLANTED = {
     "no waiting for silence": (9, planted(wait_for_silence=lambda self, since: None)),
     "an older pod is obeyed": (7, planted(has_substitute=lambda self, before, member: False)),
-    "a start before the record is saved": ((8, (80, "slow volume, and a restart 0", 0.5, 0)), planted(take_found=start_unrecorded)),
+    "a start before the record is saved": ((39, (80, "slow volume, and a restart 0", 0.5, 0)), planted(take_found=start_unrecorded)),
     "a scan takes a half checkpoint": (3, planted(choose=choose_half)),
     "the checkpoint in use is removed": (1, planted(drop_unneeded=lambda self, found: self.drop([checkpoint.path for checkpoint in found.complete], ""))),
     "a superseded coordinator goes on": (45, planted(stand_down=lambda self, why="": None)),
@@ -74,6 +74,8 @@ PLANTED = {
     "the end is not recorded": (1, planted(finish=forget_the_end)),
     "failures count although there is a new checkpoint": (17, planted(count_failure=count_all)),
     "the predecessor is trusted": (1, planted(recall=trust_the_predecessor)),
+    "a write that was held back is trusted": ((442, (106.081, "node is lost 0", 0.6, 1.5), (126.303, "slow volume of one", 0.836, 15.1), (124.372, "command fails", 0.1, 0)),
+        planted(unsure=property(lambda self: None, lambda self, until: None))),
     "an attempt without progress is continued again": (11, planted(begins_anew=continue_again)),
     "servers keep their memory in spite of a dump": (54, planted(begins_anew=ignore_dumps)),
     "servers keep their memory if most have lost it": (1, planted(lost_memory=lambda self: "")),
@@ -150,25 +152,23 @@ class Scenes(unittest.TestCase):
 class Histories(unittest.TestCase):
     def test_nothing_breaks(self):
         with simulation.simulated():
-            for seed in (677, *range(SEED, SEED + HISTORIES)):  # 677 removed what old servers still wrote
+            # The first of these removed what old servers still wrote, and a claim was replaced by a write that had been held back in the others.
+            for seed in (677, 22868, 53029, 54000, *range(SEED, SEED + HISTORIES)):
                 if simulation.history(seed):
                     why, faults, trace = simulation.shrink(seed)
                     self.fail(f"seed {seed}: {why}\nit needs {faults}\n" + "\n".join(trace[-60:]))
 
     def finds(self, first, kind=machine.Machine):
-        """Assert that the simulation finds a fault: in histories from the first one on, or in one with a single fault of its world."""
+        """Assert that the simulation finds a fault: in histories from the first one on, or in one with some faults of its world."""
         with simulation.simulated():
-            if isinstance(first, tuple):
-                self.assertNotEqual("", simulation.history(first[0], kind, [first[1]]))
-            elif not any(simulation.history(seed, kind) for seed in range(first, ENOUGH + 1)):
-                self.fail(f"not found in {ENOUGH} histories")
+            found = simulation.history(first[0], kind, list(first[1:])) if isinstance(first, tuple) else any(
+                simulation.history(seed, kind) for seed in range(first, ENOUGH + 1))
+        self.assertTrue(found, f"not in {ENOUGH} histories")
 
     def test_planted_faults_are_found(self):
         for fault, (first, kind) in PLANTED.items():
             with self.subTest(fault):
                 self.finds(first, kind)
-
-    def test_planted_faults_below_the_machine_are_found(self):
         for fault, (first, where, name, function) in BELOW.items():
             with self.subTest(fault), mock.patch.object(where, name, function):
                 self.finds(first)
