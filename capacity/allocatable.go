@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"math"
+	"math/bits"
 
 	"persia/gcp"
 )
@@ -68,4 +69,35 @@ func kernelMemory(physical int64) int64 {
 		kept += 8 * MiB
 	}
 	return kept + int64(math.Min(0.00175*float64(physical), 248*MiB))
+}
+
+// EphemeralStorage returns the storage of a node for pods, and the part that GKE leaves to them, in bytes: on its boot
+// disk next to the node's image, or on its local SSDs. A tenth is the kubelet's eviction threshold, and the system
+// takes a share (GKE, "Plan GKE Standard node sizes", ephemeral storage): half of a boot disk, or 6 GiB and 35% of it,
+// or 100 GiB, whichever is least; of local SSDs 50 GiB of one, 75 GiB of two and 100 GiB of more.
+func EphemeralStorage(diskGB, localSSDs int) (total, allocatable int64) {
+	if localSSDs > 0 {
+		total = int64(localSSDs) * gcp.LocalSSDGB * GiB
+		return total, total - total/10 - min(int64(25*(localSSDs+1)), 100)*GiB
+	}
+	size := int64(diskGB) * GiB
+	// The file system for pods on Container-Optimized OS.
+	total = size * 94 / 100
+	system := min(size/2, 6*GiB+size*35/100, 100*GiB)
+	return total, total - total/10 - system
+}
+
+// ReservedAddresses is how many of a subnetwork's primary range Google keeps (VPC, "Subnets", unusable addresses).
+const ReservedAddresses = 4
+
+// PodAddresses returns how many addresses of the pod range GKE reserves for a node that runs up to a number of pods:
+// the least power of two that is at least twice the number (GKE, "Configure maximum Pods per node").
+func PodAddresses(maxPods int) int { return 1 << bits.Len(uint(max(2*maxPods, 1)-1)) }
+
+// Range is a range of addresses, and how many of them are needed when all pools are at their maximum.
+type Range struct {
+	Name string
+	// CIDR is the range in CIDR notation.
+	CIDR         string
+	Needed, Size int
 }

@@ -1,5 +1,10 @@
 package gcp
 
+import (
+	"slices"
+	"strings"
+)
+
 // The node images of GKE.
 const (
 	ImageCOS    = "COS_CONTAINERD"
@@ -55,3 +60,101 @@ var LoggingComponents = []string{
 
 // WorkloadPool returns the workload identity pool of a project's pods.
 func WorkloadPool(project string) string { return project + ".svc.id.goog" }
+
+// The labels that GKE gives to nodes.
+const (
+	// LabelNodePool is the name of the node's pool.
+	LabelNodePool = "cloud.google.com/gke-nodepool"
+	// LabelAccelerator is the type of the node's GPUs.
+	LabelAccelerator = "cloud.google.com/gke-accelerator"
+	// LabelGPUDriver is the driver that GKE installs. Nodes whose driver it leaves
+	// alone have no such label, or GPUDriverDisabled as its value.
+	LabelGPUDriver = "cloud.google.com/gke-gpu-driver-version"
+	// GPUDriverDisabled is the value of LabelGPUDriver on nodes whose driver GKE leaves alone.
+	GPUDriverDisabled = "disabled"
+	// LabelSpot is true on spot nodes.
+	LabelSpot = "cloud.google.com/gke-spot"
+	// LabelZone is the zone of the node, as the driver of Persistent Disks names it in the affinity of volumes.
+	LabelZone = "topology.gke.io/zone"
+	// LabelQueued is true on nodes of queued provisioning.
+	LabelQueued = "cloud.google.com/gke-queued"
+)
+
+// The keys of taints that GKE adds. The first has the value present and the others true; all have
+// the effect NoSchedule.
+const (
+	// TaintGPU is given to nodes with GPUs by GKE.
+	TaintGPU = GPUResource
+	// TaintSpot is given to spot nodes by the program.
+	TaintSpot = LabelSpot
+	// TaintQueued is given to nodes of queued provisioning by GKE.
+	TaintQueued = LabelQueued
+)
+
+// ClassQueued is GKE's class of ProvisioningRequests for pools with queued provisioning.
+const ClassQueued = "queued-provisioning.gke.io"
+
+// The annotations of pods that use the nodes of a ProvisioningRequest: its name, and its class.
+const (
+	AnnotationRequest      = "autoscaling.x-k8s.io/consume-provisioning-request"
+	AnnotationRequestClass = "autoscaling.x-k8s.io/provisioning-class-name"
+)
+
+// TaintGPUValue is the value of TaintGPU.
+const TaintGPUValue = "present"
+
+// GKE's CSI drivers.
+const (
+	DriverFilestore      = "filestore.csi.storage.gke.io"
+	DriverGCSFuse        = "gcsfuse.csi.storage.gke.io"
+	DriverPersistentDisk = "pd.csi.storage.gke.io"
+)
+
+// The addresses of the metadata server, and of the server on the node that replaces it with
+// Workload Identity. With Dataplane V2, network policies see the first address, without it the
+// second (GKE, "Workload Identity Federation", network policy).
+const (
+	MetadataServer     = "169.254.169.254"
+	NodeMetadataServer = "169.254.169.252"
+)
+
+// AuthPlugin is the program that gets kubectl a credential for GKE.
+const AuthPlugin = "gke-gcloud-auth-plugin"
+
+// ContainerDriverPath is where containers find the NVIDIA driver.
+const ContainerDriverPath = "/usr/local/nvidia"
+
+// RegionOf returns the region of a zone.
+func RegionOf(zone string) string { return zone[:max(0, strings.LastIndex(zone, "-"))] }
+
+// LocationHolds reports whether a bucket in a location has its data in a region.
+func LocationHolds(location, region string) bool {
+	return strings.EqualFold(location, region) ||
+		slices.ContainsFunc(tables().MultiRegions[location], func(prefix string) bool { return strings.HasPrefix(region, prefix) })
+}
+
+// filestoreBands are the capacities of Filestore instances in GiB, by tier (Filestore, "Service tiers"). No
+// instance leaves its band.
+var filestoreBands = map[string][]struct{ least, most, step int64 }{
+	"BASIC_HDD":  {{1024, 65433, 1}},
+	"BASIC_SSD":  {{2560, 65433, 1}},
+	"ZONAL":      {{1024, 9984, 256}, {10240, 102400, 2560}},
+	"REGIONAL":   {{100, 10239, 1}, {10240, 102400, 2560}},
+	"ENTERPRISE": {{1024, 10240, 256}},
+}
+
+// FilestoreSizes returns the capacities of a tier next to a capacity, or that one if the tier has it, and the
+// most to which an instance of that capacity can grow. All are in GiB. It returns none for an unknown tier.
+func FilestoreSizes(tier string, capacity int64) (next []int64, most int64) {
+	for _, band := range filestoreBands[tier] {
+		if within := min(max(capacity, band.least), band.most); capacity >= band.least {
+			most = band.most
+			next = []int64{within - (within-band.least)%band.step}
+		}
+		if capacity <= band.most {
+			up := max(0, capacity-band.least) + band.step - 1
+			return slices.Compact(append(next, band.least+up-up%band.step)), most
+		}
+	}
+	return next, most
+}

@@ -2,7 +2,9 @@ package gcp
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -120,4 +122,49 @@ func (m Machine) BundledLocalSSDs() int {
 		return counts[0]
 	}
 	return 0
+}
+
+// customForm matches custom machine types: their series, which is N1 without one, their vCPUs, and their memory in MiB
+// (Compute Engine, "Create a VM with a custom machine type"). Of G2, the name does not say the number of GPUs.
+var customForm = regexp.MustCompile(`^(?:(?:e2|n1|n2|n2d|n4)-)?custom-([1-9][0-9]{0,2})-([1-9][0-9]{2,7})(?:-ext)?$`)
+
+// custom returns the machine of a custom type, whose name says its shape.
+func custom(machineType string) (Machine, bool) {
+	parts := customForm.FindStringSubmatch(machineType)
+	if parts == nil {
+		return Machine{}, false
+	}
+	cpus, _ := strconv.Atoi(parts[1])
+	mebibytes, _ := strconv.ParseInt(parts[2], 10, 64)
+	return Machine{Type: machineType, CPUs: cpus, MemoryBytes: mebibytes << 20}, mebibytes%256 == 0
+}
+
+// GPUResource is the name of GPUs among a node's resources.
+const GPUResource = "nvidia.com/gpu"
+
+// TakesGPUs reports whether GPUs can be attached to the machine. Only N1 takes
+// them; other machines come with theirs, or have none.
+func (m Machine) TakesGPUs() bool { return m.Family() == "n1" }
+
+// WithGPUs returns the machine with GPUs attached to it. It does not check whether
+// the machine takes them: see [Machine.AttachableCounts].
+func (m Machine) WithGPUs(gpuType string, count int) Machine {
+	m.GPUType, m.GPUs = gpuType, count
+	return m
+}
+
+// AttachableCounts returns the numbers of GPUs of a type that can be attached to the machine, in ascending order, or
+// none if the machine takes no GPUs or has more vCPUs than GPUs of this type allow.
+func (m Machine) AttachableCounts(gpuType string) []int {
+	if !m.TakesGPUs() {
+		return nil
+	}
+	var counts []int
+	for count, most := range tables().GPUs[gpuType].Attachable {
+		if m.CPUs <= most {
+			counts = append(counts, count)
+		}
+	}
+	slices.Sort(counts)
+	return counts
 }

@@ -1,8 +1,11 @@
 package kube
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -14,9 +17,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+
+	"persia/config"
 )
 
 // Object is a registered Kubernetes object, with values that the cluster assigns.
@@ -146,4 +152,94 @@ func toInput(value any) pulumi.Input {
 	default:
 		return pulumi.Any(value)
 	}
+}
+
+// Later holds fields of an object that are outputs of other resources, by path. All
+// other fields stay plain values, which a preview shows.
+//
+// A path is like spec.csi.volumeAttributes.ip.
+type Later map[string]pulumi.Input
+
+// into adds the fields to the inputs of an object.
+func (l Later) into(inputs pulumi.Map) {
+	for _, path := range slices.Sorted(maps.Keys(l)) {
+		names := strings.Split(path, ".")
+		parent, last := inputs, len(names)-1
+		for _, name := range names[:last] {
+			child, ok := parent[name].(pulumi.Map)
+			if !ok {
+				child = pulumi.Map{}
+				parent[name] = child
+			}
+			parent = child
+		}
+		parent[names[last]] = l[path]
+	}
+}
+
+// markPods annotates an object that has pods, unless its kind has none.
+func markPods(object runtime.Object, kind string) error {
+	meta, hasMeta := object.(metav1.Object)
+	pods, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil || !hasMeta {
+		return err
+	}
+	spec, _ := pods["spec"].(map[string]any)
+	switch kind {
+	case "Deployment", "StatefulSet", "DaemonSet":
+		spec, _ = spec["template"].(map[string]any)
+	case "JobSet", "PersiaJob":
+		removeCounts(spec)
+	default:
+		return nil
+	}
+	text, err := json.Marshal(spec)
+	annotations := maps.Clone(meta.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[config.PodsAnnotation] = Hash(string(text))
+	meta.SetAnnotations(annotations)
+	return err
+}
+
+// removeCounts removes what starts or ends pods without a change of them.
+func removeCounts(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, count := range []string{"replicas", "completions", "parallelism", "suspend"} {
+			delete(value, count)
+		}
+		for _, inner := range value {
+			removeCounts(inner)
+		}
+	case []any:
+		for _, inner := range value {
+			removeCounts(inner)
+		}
+	}
+}
+
+// Custom is an object of a kind that a CustomResourceDefinition defines. Its TypeMeta
+// names the kind, and Spec has the fields that the program writes.
+type Custom[Spec any] struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              Spec `json:"spec"`
+}
+
+// DeepCopyObject copies the object, as [runtime.Object] requires.
+func (c *Custom[Spec]) DeepCopyObject() runtime.Object { return Copy(c) }
+
+// Copy copies an object that is plain data.
+func Copy[T any](object *T) *T {
+	text, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	copied := new(T)
+	if err := json.Unmarshal(text, copied); err != nil {
+		panic(err) // it was written by the line above
+	}
+	return copied
 }

@@ -1,6 +1,10 @@
+// Package gpu defines what makes a node pool a GPU pool, and how its nodes get the NVIDIA driver:
+// from GKE, or from an installer DaemonSet. The two exclude each other, so one setting determines
+// both the inputs of a pool and whether there is a DaemonSet.
 package gpu
 
 import (
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -100,4 +104,24 @@ func hostPath(name, path string) corev1.Volume {
 	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: path},
 	}}
+}
+
+// Accelerators returns the GPUs of a node of a GPU pool, and whether GKE installs their driver.
+func Accelerators(gpu config.GPU, driver config.NVIDIADriver) container.NodePoolNodeConfigGuestAcceleratorArray {
+	return container.NodePoolNodeConfigGuestAcceleratorArray{container.NodePoolNodeConfigGuestAcceleratorArgs{
+		Type:  pulumi.String(gpu.Type),
+		Count: pulumi.Int(gpu.Count),
+		GpuDriverInstallationConfig: container.NodePoolNodeConfigGuestAcceleratorGpuDriverInstallationConfigArgs{
+			GpuDriverVersion: pulumi.String(DriverVersion(driver)),
+		},
+	}}
+}
+
+// DriverVersion returns what a GPU pool asks of GKE. It is always given: GKE installs a driver by itself where
+// it is not, and a DaemonSet would find no node to serve.
+func DriverVersion(driver config.NVIDIADriver) string {
+	if driver.Installer == config.InstallerManaged {
+		return driver.Version
+	}
+	return gcp.DriverDisabled
 }

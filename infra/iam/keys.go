@@ -1,9 +1,11 @@
+// Package iam grants Google's services the use of keys, and the pods of jobs the use of buckets.
 package iam
 
 import (
 	"fmt"
 
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/kms"
+	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/organizations"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/projects"
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/storage"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -104,4 +106,13 @@ func (k *Keys) agent(ctx *pulumi.Context, service Service) (account string, need
 	}
 	number, err := projectNumber(ctx, k.project, pulumi.Parent(k))
 	return fmt.Sprintf("service-%s@%s.iam.gserviceaccount.com", number, service), needs, err
+}
+
+// projectNumber asks the provider of a component for the number of a project. IAM names a project by its number.
+func projectNumber(ctx *pulumi.Context, project string, component pulumi.InvokeOption) (string, error) {
+	found, err := organizations.LookupProject(ctx, &organizations.LookupProjectArgs{ProjectId: &project}, component)
+	if err != nil {
+		return "", fmt.Errorf("project %s: %w", project, err)
+	}
+	return found.Number, nil
 }

@@ -3,9 +3,14 @@
 package testkit
 
 import (
+	"flag"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Patience limits each wait for what comes at once on an idle machine. Other work may keep the machine busy, and
@@ -28,4 +33,25 @@ func Processes(t testing.TB) {
 	if testing.Short() {
 		t.Skip("it waits for processes")
 	}
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// AssertFile compares a text with a golden file in the folder testdata of the test.
+func AssertFile(t testing.TB, file, got string) {
+	t.Helper()
+	assert.Equal(t, ReadGolden(t, file, got), got, "go test . -update in this folder rewrites testdata/%s", file)
+}
+
+// ReadGolden returns the content of a golden file, by its path from the folder testdata. With -update, it
+// writes got to the file first.
+func ReadGolden(t testing.TB, file, got string) string {
+	t.Helper()
+	golden := filepath.Join("testdata", file)
+	if *update {
+		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	return string(want)
 }

@@ -7,17 +7,23 @@
 package preflight
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"persia/config"
+	"persia/config/input"
 )
 
 // Status is the result of a check.
@@ -186,4 +192,71 @@ func Print(w io.Writer, checks []Check) error {
 	slices.Reverse(counts)
 	_, err := fmt.Fprintf(w, "%s\n%s\n", remedies, strings.Join(counts, ", "))
 	return err
+}
+
+// sealed replaces each encrypted value, which preflight cannot decrypt.
+const sealed = "encrypted"
+
+// Load loads a stack of the working directory as the program does, but for its encrypted values.
+func Load(name string) (*config.Stack, error) {
+	files, path := os.DirFS("."), input.StackFileName(name)
+	file, err := input.ReadStackFile(files, path, config.Namespace)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("there is no stack %q: %w; %s", name, err, input.StackNames(files))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w; correct it, because Pulumi cannot read it either", err)
+	}
+	values := file.Config.Open(func([]any, string) string { return sealed })
+	stack, err := config.Load(values.Get, files)
+	if ignored := file.CheckKeys(config.Namespace, config.Keys()); ignored != nil {
+		err = ignored
+	}
+	if err != nil && file.Settings[input.Environment] != nil {
+		err = fmt.Errorf("%w\nthe stack's ESC environment may set more: run `pulumi preview`, which opens it", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return stack, nil
+}
+
+// Gcloud runs a command of gcloud, and returns what it prints. The error has the message of gcloud.
+type Gcloud func(ctx context.Context, args ...string) ([]byte, error)
+
+// CLI runs the gcloud on the PATH, without prompts. It gives each command half a minute.
+func CLI(ctx context.Context, args ...string) ([]byte, error) {
+	const patience = 30 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	command := exec.CommandContext(ctx, "gcloud", args...)
+	command.Env = append(os.Environ(), "CLOUDSDK_CORE_DISABLE_PROMPTS=1")
+	// A process that the command left behind may keep its output open.
+	command.WaitDelay = time.Second
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err := command.Run()
+	var exit *exec.ExitError
+	switch {
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("gcloud did not answer within %s", patience)
+	case errors.As(err, &exit):
+		return nil, errors.New(message(stderr.String()))
+	}
+	return stdout.Bytes(), err
+}
+
+// message returns the line of gcloud's error output that names the problem. If that line ends with a colon, the next
+// one belongs to it.
+func message(stderr string) string {
+	_, text, found := strings.Cut(stderr, "ERROR: ")
+	if !found {
+		text = stderr
+	}
+	first, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.HasSuffix(first, ":") {
+		next, _, _ := strings.Cut(rest, "\n")
+		first += " " + strings.TrimPrefix(strings.TrimSpace(next), "- ")
+	}
+	return first
 }
