@@ -115,14 +115,14 @@ type SystemPool struct {
 type Logging struct {
 	// Components are the parts of GKE to log. Default: all of SYSTEM_COMPONENTS, which the others
 	// require; WORKLOADS, the pods; APISERVER, SCHEDULER and CONTROLLER_MANAGER; [] disables all.
-	Components []string `json:"components,omitempty" unique:"true" default:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER" enum:"SYSTEM_COMPONENTS,WORKLOADS,APISERVER,SCHEDULER,CONTROLLER_MANAGER"`
+	Components []string `json:"components,omitempty" unique:"true" default:"logging" enum:"logging"`
 }
 
 // Monitoring selects the metrics that GKE writes to Cloud Monitoring.
 type Monitoring struct {
 	// Components are the parts of GKE to measure. Default: all of SYSTEM_COMPONENTS, which the others require,
 	// STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, CADVISOR, KUBELET and DCGM (GPUs); [] disables all.
-	Components []string `json:"components,omitempty" unique:"true" default:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM" enum:"SYSTEM_COMPONENTS,STORAGE,HPA,POD,DAEMONSET,DEPLOYMENT,STATEFULSET,CADVISOR,KUBELET,DCGM"`
+	Components []string `json:"components,omitempty" unique:"true" default:"monitoring" enum:"monitoring"`
 	// ManagedPrometheus collects the metrics that pods export.
 	ManagedPrometheus bool `json:"managedPrometheus,omitempty" default:"true"`
 }
@@ -134,7 +134,8 @@ func (c *Cluster) check(p *input.Problems, path *field.Path, needs addressNeeds)
 	// GKE refuses other keys only when it creates a node pool. Google refuses the wrong key of anything else at once.
 	key := input.KMSKeyForm.FindStringSubmatch(c.Encryption.BootDisks)
 	if key != nil && input.IsRegion(c.Region) && key[1] != c.Region && key[1] != "global" {
-		p.Invalid(path.Child("encryption", "bootDisks"), c.Encryption.BootDisks, "must be in the location %s or global, because Compute Engine accepts keys only from there; write a key in one of these", c.Region)
+		p.Invalid(path.Child("encryption", "bootDisks"), c.Encryption.BootDisks,
+			"must be in the location %s or global, because Compute Engine accepts no other; write such a key", c.Region)
 	}
 	c.checkAuthorizedNetworks(p, path)
 	c.Network.check(p, path.Child("network"), needs)
@@ -154,10 +155,12 @@ func (c *Cluster) checkAuthorizedNetworks(p *input.Problems, cluster *field.Path
 	const first = "the stack creates the network, in which no machine can be when `pulumi up` creates the first Kubernetes objects"
 	switch {
 	case c.PrivateEndpoint:
-		p.WarnFirst(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up without privateEndpoint first, and connect your machine", c.Name, first)
+		p.WarnFirst(cluster.Child("privateEndpoint"), "Pulumi must run inside the network %s, and %s; bring the cluster up "+
+			"without privateEndpoint first, and connect your machine", c.Name, first)
 	case private:
 		p.WarnFirst(path, "has only ranges that nobody has on the internet, and %s; add the public address that you connect from", first)
 	case len(networks) == 0:
-		p.WarnFirst(path, "is empty, so that only machines in the network %s can connect to the control plane, and %s; add the public address that you connect from", c.Name, first)
+		p.WarnFirst(path, "is empty, so that only machines in the network %s can connect to the control plane, and %s; "+
+			"add the public address that you connect from", c.Name, first)
 	}
 }

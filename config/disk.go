@@ -94,19 +94,18 @@ func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users v
 	for _, pool := range users.Pools {
 		machine, _ := gcp.Lookup(pool.MachineType)
 		if disks := machine.BootDisks(); d.Create != nil && len(disks) > 0 && !slices.Contains(disks, d.Create.Type) {
-			p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, whose pods mount the volume; write %s", pool.MachineType, pool.Name, input.Or(disks))
+			p.Invalid(path.Child("create", "type"), d.Create.Type, "is not supported by %s, the machine type of pool %s, "+
+				"whose pods mount the volume; write %s", pool.MachineType, pool.Name, input.Or(disks))
 		}
-		if users.OnePod {
-			if len(d.Zones) > 0 && len(pool.Zones) > 0 && !slices.ContainsFunc(pool.Zones, func(zone string) bool { return slices.Contains(d.Zones, zone) }) {
-				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose pods mount the volume, has nodes only in %s; write a disk there, or choose another pool", pool.Name, input.And(pool.Zones))
-			}
-			continue
-		}
-		for _, zone := range pool.Zones {
-			if len(d.Zones) > 0 && !slices.Contains(d.Zones, zone) {
-				p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose roles mount the volume, also has nodes in %s, which cannot reach the disk; give the pool only the zones of the disk, or use filestore or gcsFuse", pool.Name, zone)
-				break
-			}
+		far := slices.DeleteFunc(slices.Clone(pool.Zones), func(zone string) bool { return slices.Contains(d.Zones, zone) })
+		switch {
+		case len(far) == 0 || len(d.Zones) == 0:
+		case !users.OnePod:
+			p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose roles mount the volume, also has nodes in %s, which cannot "+
+				"reach the disk; give the pool only the zones of the disk, or use filestore or gcsFuse", pool.Name, far[0])
+		case len(far) == len(pool.Zones):
+			p.Invalid(path.Child("zones"), d.Zones, "pool %s, whose pods mount the volume, has nodes only in %s; "+
+				"write a disk there, or choose another pool", pool.Name, input.And(far))
 		}
 	}
 }
@@ -168,6 +167,6 @@ func (f *Filestore) check(p *input.Problems, path *field.Path, site *Site) {
 		p.Required(path.Child("share"), "write the name of the share, or create for an instance that the stack creates")
 	}
 	if f.IP == "" && site.existing() {
-		p.Required(path.Child("ip"), "write the address of the instance, because the program does not contact Google Cloud for an existing cluster")
+		p.Required(path.Child("ip"), "write its address: on an existing cluster, the program does not ask Google Cloud")
 	}
 }

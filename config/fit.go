@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -34,7 +33,8 @@ func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allo
 	case ok && machine.Arm() && !s.existing():
 		p.Invalid(path, name, "has Arm machines, %s, and GKE keeps pods off them; choose another machine type", machine.Type)
 	case ok && pool.QueuedProvisioning && !asks:
-		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
+		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only "+
+			"nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
 	case ok:
 		return pool, true
 	case !p.Decoded(field.NewPath(nodePoolsKey)):
@@ -50,7 +50,8 @@ func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allo
 
 // checkAssignment checks the resources of a container, and the pool that it is assigned to, each at its path. Asks
 // is whether its pods ask for nodes.
-func (s *Stack) checkAssignment(p *input.Problems, at, poolAt *field.Path, who, poolName string, r corev1.ResourceRequirements, allowed []string, asks bool) {
+func (s *Stack) checkAssignment(p *input.Problems, at, poolAt *field.Path, who, poolName string, r corev1.ResourceRequirements,
+	allowed []string, asks bool) {
 	before := p.Count()
 	checkResources(p, at, who, r)
 	if pool, ok := s.checkPool(p, poolAt, poolName, allowed, asks); ok && p.Count() == before {
@@ -68,7 +69,8 @@ func (s *Stack) checkResourceNames(p *input.Problems, path *field.Path, who stri
 		for name, q := range list {
 			device := isExtended(name) || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix)
 			if !nodeResources.Has(name) && (!s.existing() || !device) {
-				p.Invalid(path.Child(section).Key(string(name)), q.String(), "is not a resource of any node of pool %q, so the pods of %s would stay pending; remove it, and request GPUs, and partitions of GPUs, as %s", pool.Name, who, ResourceGPU)
+				p.Invalid(path.Child(section).Key(string(name)), q.String(), "is not a resource of any node of pool %q, so the pods "+
+					"of %s would stay pending; remove it, and request GPUs as %s", pool.Name, who, ResourceGPU)
 			}
 		}
 	}
@@ -77,33 +79,26 @@ func (s *Stack) checkResourceNames(p *input.Problems, path *field.Path, who stri
 // cheapestMachine returns the cheapest machine type of the catalogue whose nodes fit, if possible with the pool's
 // type of GPU. Where the region has no list price, another region's ranks the machines.
 func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bool) (gcp.Machine, bool) {
-	type candidate struct {
-		gcp.Machine
-		otherGPUs int
-		price     float64
-	}
-	var all []candidate
-	for _, name := range gcp.MachineTypes() {
-		m, _ := gcp.Lookup(name)
-		if m.Arm() || (m.GPUs > 0) != (pool.GPU != nil) {
-			continue
-		}
+	price := func(m gcp.Machine) float64 {
 		price, known := s.price(m, pool.Spot)
 		if !known {
 			price.Hourly, known = m.ListPrice("us-central1", pool.Spot)
 		}
-		c := candidate{Machine: m, price: price.Hourly}
 		if !known {
-			c.price = math.Inf(1)
+			price.Hourly = 1e6 // after all others
 		}
 		if pool.GPU != nil && m.GPUType != pool.GPU.Type {
-			c.otherGPUs = 1
+			price.Hourly += 1e9 // after all with GPUs of the type
 		}
-		all = append(all, c)
+		return price.Hourly
 	}
-	slices.SortFunc(all, func(a, b candidate) int {
-		return cmp.Or(a.otherGPUs-b.otherGPUs, cmp.Compare(a.price, b.price), cmp.Compare(a.Type, b.Type))
-	})
+	var all []gcp.Machine
+	for _, name := range gcp.MachineTypes() {
+		if m, _ := gcp.Lookup(name); !m.Arm() && (m.GPUs > 0) == (pool.GPU != nil) {
+			all = append(all, m)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b gcp.Machine) int { return cmp.Compare(price(a), price(b)) })
 	for _, m := range all {
 		other := pool
 		other.MachineType = m.Type
@@ -111,7 +106,7 @@ func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bo
 			other.GPU = &GPU{Type: m.GPUType, Count: m.GPUs}
 		}
 		if fits(s.nodeRoom(other)) {
-			return m.Machine, true
+			return m, true
 		}
 	}
 	return gcp.Machine{}, false
@@ -122,8 +117,10 @@ func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {
 		if len(pool.TooLarge) > 0 {
 			p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
-				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of ephemeral storage, and %d GPUs; request less, or assign it to another pool%s",
-				cmp.Or(pool.Short(), "room"), pool.TooLarge[0].Name, float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10,
+				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of "+
+					"ephemeral storage, and %d GPUs; request less, or assign it to another pool%s",
+				cmp.Or(pool.Short(), "room"), pool.TooLarge[0].Name,
+				float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10,
 				pool.Node.EphemeralBytes/capacity.GiB, pool.Node.GPUs, strings.TrimSuffix(", or "+s.remedy(pool), ", or "))
 		} else if !pool.Fits() {
 			p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
@@ -140,7 +137,8 @@ func tooFew(pool capacity.PoolPlan) string {
 		return fmt.Sprintf("%s are too few for %d with pods and %d spare", nodes, pool.Needed-pool.Spare, pool.Spare)
 	case alike:
 		kind := pool.Pods[0]
-		return fmt.Sprintf("%s hold %d of %d × %s, %d per node by %s", nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), pool.BoundBy)
+		return fmt.Sprintf("%s hold %d of %d × %s, %d per node by %s",
+			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), pool.BoundBy)
 	default:
 		return fmt.Sprintf("%s have too little %s for %s, which may come in any order", nodes, short, input.And(pool.Kinds()))
 	}
@@ -169,7 +167,8 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 	}
 	switch short := pool.Short(); {
 	case created && short == capacity.EphemeralStorageName && other.LocalSSDs == 0 && grow(&other.Disk.SizeGB, 10, mostDiskGB):
-		return fmt.Sprintf("write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets%s", other.Disk.SizeGB, pool.Name, nodes)
+		return fmt.Sprintf("write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets%s",
+			other.Disk.SizeGB, pool.Name, nodes)
 	case created && short == capacity.PodsName && grow(&other.MaxPodsPerNode, 1, mostPodsPerNode):
 		return fmt.Sprintf("write maxPodsPerNode: %d for the pool %s%s", other.MaxPodsPerNode, pool.Name, nodes)
 	}

@@ -68,13 +68,15 @@ var (
 	// pin docker:27-cli, and the output of `docker pull` and a Dockerfile for nvidia/cuda.
 	ImageDocker = Image{Repository: "docker", Tag: "27-cli", Digest: "sha256:851f91d241214e7c6db86513b270d58776379aacc5eb9c4a87e5b47115e3065c"}
 	// ImageCUDA supports every driver since 2020. The node's Docker pulls it, without credentials for Artifact Registry.
-	ImageCUDA = Image{Repository: "nvidia/cuda", Tag: "11.8.0-base-ubuntu22.04", Digest: "sha256:f895871972c1c91eb6a896eee68468f40289395a1e58c492e1be7929d0f8703b"}
+	ImageCUDA = Image{Repository: "nvidia/cuda", Tag: "11.8.0-base-ubuntu22.04",
+		Digest: "sha256:f895871972c1c91eb6a896eee68468f40289395a1e58c492e1be7929d0f8703b"}
 )
 
 // The installer of the NVIDIA driver for Ubuntu, as in GoogleCloudPlatform/container-engine-accelerators,
 // nvidia-driver-installer.
 var (
-	ImagePause           = Image{Repository: "gke.gcr.io/pause", Tag: "3.8", Digest: "sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}
+	ImagePause = Image{Repository: "gke.gcr.io/pause", Tag: "3.8",
+		Digest: "sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"}
 	ImageUbuntuInstaller = Image{Repository: "gke-nvidia-installer", Tag: "fixed"}
 )
 
@@ -192,16 +194,22 @@ func (s Images) check(p *input.Problems, path *field.Path, site *Site) {
 
 func (c Cache) check(p *input.Problems, path *field.Path, site *Site) {
 	// Images of Docker Hub have the host docker.io in references, whatever name of it they are written with.
-	if !registryForm.MatchString(c.Registry) || slices.Contains([]string{"index.docker.io", "registry-1.docker.io", "hub.docker.com"}, c.Registry) {
-		p.Invalid(path.Child("registry"), c.Registry, "must be the host of a registry, without scheme and path, like docker.io for all of Docker Hub")
+	otherNames := []string{"index.docker.io", "registry-1.docker.io", "hub.docker.com"}
+	if !registryForm.MatchString(c.Registry) || slices.Contains(otherNames, c.Registry) {
+		p.Invalid(path.Child("registry"), c.Registry,
+			"must be the host of a registry, without scheme and path, like docker.io for all of Docker Hub")
 	}
 	switch at := path.Child("repository"); {
 	case c.Repository == "":
-		p.Required(at, "write an existing remote repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, because the stack creates nothing in Google Cloud on an existing cluster")
+		p.Required(at, "write an existing remote repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY, because the stack "+
+			"creates nothing in Google Cloud on an existing cluster")
 	case c.created && c.Registry != DockerHub && registryForm.MatchString(c.Registry):
-		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker --mode=remote-repository --remote-docker-repo=https://%s --location=%s`, and write it as %s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, site.Cluster.Region, site.Cluster.Region)
+		p.Required(at, "create one with `gcloud artifacts repositories create NAME --repository-format=docker "+
+			"--mode=remote-repository --remote-docker-repo=https://%[1]s --location=%[2]s`, and write it as "+
+			"%[2]s-docker.pkg.dev/PROJECT/NAME: the stack can create a cache only for docker.io", c.Registry, site.Cluster.Region)
 	case !c.created && !repositoryForm.MatchString(c.Repository):
-		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; `gcloud artifacts repositories list` lists yours")
+		p.Invalid(at, c.Repository, "must be an Artifact Registry repository as LOCATION-docker.pkg.dev/PROJECT/REPOSITORY; "+
+			"`gcloud artifacts repositories list` lists yours")
 	}
 	if at := path.Child("credentials"); c.Credentials != nil {
 		if !c.created {
@@ -209,7 +217,8 @@ func (c Cache) check(p *input.Problems, path *field.Path, site *Site) {
 		}
 		if secret := c.Credentials.PasswordSecret; secret != "" && !secretForm.MatchString(secret) {
 			// Perhaps the password itself, which must not be shown.
-			p.Forbidden(at.Child("passwordSecret"), "must be the version of a secret in Secret Manager, as projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
+			p.Forbidden(at.Child("passwordSecret"), "must be the version of a secret in Secret Manager, as "+
+				"projects/P/secrets/S/versions/V; `gcloud secrets versions list S` lists the versions of yours")
 		}
 	}
 }

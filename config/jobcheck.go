@@ -35,7 +35,8 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 		}
 	}
 	if gpus := GPUs(j.NNWorker.Resources); gpus > 0 && j.NNWorker.NprocPerNode > gpus {
-		c.Invalid(path.Child("nnWorker", "nprocPerNode"), j.NNWorker.NprocPerNode, "must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
+		c.Invalid(path.Child("nnWorker", "nprocPerNode"), j.NNWorker.NprocPerNode,
+			"must be at most %d, the number of GPUs that a replica requests; omit it for one process per GPU", gpus)
 	}
 	c.warnOfCheckpoints(j)
 	c.checkRecovery(j)
@@ -49,7 +50,7 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 // appends a hyphen and up to ten characters to the name of a StatefulSet in controller-revision-hash, and a
 // JobSet two indexes and six characters to the name of a role.
 func (c *jobChecker) checkName(path *field.Path, j *Job) {
-	c.Name(path, j.Name, validation.IsDNS1035Label)
+	input.Form(c.Problems, path, "name", j.Name)
 	longest, why := validation.DNS1123LabelMaxLength, ""
 	for _, role := range j.Roles() {
 		more := len("-0123456789")
@@ -57,7 +58,8 @@ func (c *jobChecker) checkName(path *field.Path, j *Job) {
 			more = len("-0-") + len(strconv.Itoa(role.Replicas-1)) + len("-abcde")
 		}
 		if most := validation.DNS1123LabelMaxLength - len("-"+role.Name) - more; most < longest {
-			longest, why = most, fmt.Sprintf("so that NAME-%s, and the %d characters that a pod label adds to it, have at most %d", role.Name, more, validation.DNS1123LabelMaxLength)
+			longest, why = most, fmt.Sprintf("so that NAME-%s, and the %d characters that a pod label adds to it, have at most %d",
+				role.Name, more, validation.DNS1123LabelMaxLength)
 		}
 	}
 	c.AtMost(longest, path, j.Name, why)
@@ -67,10 +69,10 @@ func (c *jobChecker) checkName(path *field.Path, j *Job) {
 // fields that determine them. A stack file can override the other variables that the program sets.
 var computedEnv = map[string][]string{
 	"replicas and nprocPerNode": {
-		"REPLICA_INDEX", "REPLICA_SIZE",
-		"NODE_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "NPROC_PER_NODE", "PET_MASTER_ADDR", "PET_MASTER_PORT",
-		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_IDLE_FILE", "PERSIA_PROGRESS_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS",
-		"PERSIA_NODE_RANK", "PERSIA_NODES",
+		"REPLICA_INDEX", "REPLICA_SIZE", "NODE_RANK", "WORLD_SIZE", "NPROC_PER_NODE",
+		"MASTER_ADDR", "MASTER_PORT", "PET_MASTER_ADDR", "PET_MASTER_PORT",
+		"PERSIA_ROLE", "PERSIA_COORDINATOR", "PERSIA_POD_UID", "PERSIA_REVISION", "PERSIA_STATE_DIR", "PERSIA_IDLE_FILE",
+		"PERSIA_PROGRESS_FILE", "PERSIA_REPLICAS", "PERSIA_REPLICA_METRICS", "PERSIA_NODE_RANK", "PERSIA_NODES",
 	},
 	"runId":     {"PERSIA_RUN"},
 	"name":      {"PERSIA_JOB", "PERSIA_TOKEN"},
@@ -156,7 +158,8 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		if j.Engine == EngineOperator && j.RestartPolicy == corev1.RestartPolicyAlways {
-			p.Warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, so the job never ends and has no completion; write Never")
+			p.Warn(j.at.Child("restartPolicy"), "pods that have finished start again and train over the existing results, "+
+				"so the job never ends and has no completion; write Never")
 		}
 		for _, role := range j.Roles() { // GKE, "Node upgrade strategies", "Spot VMs"
 			at, most, when := j.at.Child(role.Field, "terminationGracePeriodSeconds"), 3600, "GKE waits when it upgrades a node"
@@ -179,10 +182,13 @@ func (s *Stack) warnOfJobs(p *input.Problems) {
 			}
 		}
 		if pool, _ := s.Pool(j.NNWorker.NodePool); severalCards.MatchString(pool.MachineType) && j.NNWorker.Replicas > 1 {
-			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g", pool.MachineType)
+			p.Warn(j.at.Child("nnWorker", "nodePool"), "a %s has several network cards, and pods get one of them: nn-workers on "+
+				"several nodes train at a fraction of the speed that you pay for; write one replica, or choose a2-ultragpu-8g",
+				pool.MachineType)
 		}
 		if pool, _ := s.Pool(j.EmbeddingParameterServer.NodePool); pool.Spot {
-			p.Warn(j.at.Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)
+			p.Warn(j.at.Child("embeddingParameterServer", "nodePool"), "pool %s has spot machines, and each time Google preempts "+
+				"one, the job loses its embeddings since the last checkpoint; choose a pool without spot", pool.Name)
 		}
 	}
 }
@@ -194,7 +200,8 @@ var severalCards = regexp.MustCompile(`^(a3-(high|mega|ultra)gpu-8g|a4x?-.*)$`)
 func (s *Stack) warnOfSecrets(p *input.Problems) {
 	warn := func(at *field.Path, kind, name string, optional *bool) {
 		if name != "" && (optional == nil || !*optional) {
-			p.WarnFirst(at, "the %s %s must be in the namespace persia, which the first `pulumi up` creates, and pods wait for it; create it with kubectl while `pulumi up` waits for them", kind, name)
+			p.WarnFirst(at, "the %s %s must be in the namespace persia, which the first `pulumi up` creates, and pods wait for it; "+
+				"create it with kubectl while `pulumi up` waits for them", kind, name)
 		}
 	}
 	for i := range s.Jobs {

@@ -40,7 +40,8 @@ func (c *jobChecker) checkRecovery(j *Job) {
 	case j.Script != nil:
 		c.Invalid(at, j.Recovery, "must be full with script: servers of releases without persia-launcher cannot load a part of a checkpoint")
 	case len(own) > 0:
-		c.Invalid(at, j.Recovery, "must be full with %s in %s: the coordinator does not know those checkpoints; remove the variable", EnvOwnCheckpoints, c.PathOf(own[0].at))
+		c.Invalid(at, j.Recovery, "must be full with %s in %s: the coordinator does not know those checkpoints; "+
+			"remove the variable", EnvOwnCheckpoints, c.PathOf(own[0].at))
 	case j.NNWorker.checkpoints == "" || j.EmbeddingParameterServer.checkpoints == "":
 		c.Invalid(at, j.Recovery, "must be full without checkpoints; add a mount without readOnly to the job")
 	}
@@ -96,9 +97,11 @@ func (j *Job) variables() []variable {
 func (c *jobChecker) warnOfVariables(j *Job) {
 	for _, e := range j.variables() {
 		if slices.Contains(natsVariables, e.Name) {
-			c.Warn(e.at.Child("name"), "%s leads the job to another NATS than its own, and two jobs on one NATS train on each other's data; remove it", e.Name)
+			c.Warn(e.at.Child("name"), "%s leads the job to another NATS than its own, and two jobs on one NATS train on "+
+				"each other's data; remove it", e.Name)
 		} else if address := closed(e.Value, j.Name); address != "" {
-			c.Warn(e.at.Child("value"), "%s is closed to the job, whose network policy opens DNS, port 443, and its own NATS; allow the port with a policy of your own for pods with the label persia_job=%s", address, j.Name)
+			c.Warn(e.at.Child("value"), "%s is closed to the job, whose network policy opens DNS, port 443, and its own NATS; "+
+				"allow the port with a policy of your own for pods with the label persia_job=%s", address, j.Name)
 		}
 	}
 }

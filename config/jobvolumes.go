@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -30,7 +29,7 @@ var takenVolumes = regexp.MustCompile(`^(claim-\d+|launch|state|shared-memory)$`
 func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 	for i, volume := range volumes {
 		at := at.Index(i)
-		p.Name(at.Child("name"), volume.Name, validation.IsDNS1123Label)
+		input.Form(p, at.Child("name"), "label", volume.Name)
 		if takenVolumes.MatchString(volume.Name) {
 			p.Invalid(at.Child("name"), volume.Name, "is the name of a volume that every job has; choose another name")
 		}
@@ -46,7 +45,8 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 			}
 		}
 		if volume.CSI != nil && volume.CSI.Driver == gcp.DriverGCSFuse {
-			p.Invalid(at.Child("csi", "driver"), volume.CSI.Driver, "mounts a bucket only in pods with an annotation, which pods get for a volume with gcsFuse of %s; write the bucket there, and mount that volume", storageKey)
+			p.Invalid(at.Child("csi", "driver"), volume.CSI.Driver, "mounts a bucket only in pods with an annotation, which pods "+
+				"get for a volume with gcsFuse of %s; write the bucket there, and mount that volume", storageKey)
 		}
 	}
 }
@@ -124,7 +124,10 @@ var reservedPaths = map[string]string{
 
 // imagePaths contain the programs and libraries of an image, which a mount would hide. A job
 // can mount directories below them.
-var imagePaths = []string{"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib", "/usr/local", "/usr/local/bin", "/usr/local/lib", "/var"}
+var imagePaths = []string{
+	"/bin", "/etc", "/lib", "/lib64", "/opt", "/sbin", "/usr", "/usr/bin", "/usr/lib",
+	"/usr/local", "/usr/local/bin", "/usr/local/lib", "/var",
+}
 
 // taken says what is at a clean path where a job cannot mount a volume, or returns "".
 func taken(mountPath string) string {

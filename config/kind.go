@@ -41,13 +41,13 @@ var (
 		of: func(j *Job) *Role { return &j.Dataloader },
 	}
 	KindEmbeddingWorker = Kind{
-		Field: "embeddingWorker", Name: "embedding-worker", Command: "embedding-worker", Older: "middleware", DefaultImage: ImagePERSIACPU.Reference(),
-		Port: 8887, Server: true, Priority: PriorityEmbeddingWorker,
+		Field: "embeddingWorker", Name: "embedding-worker", Command: "embedding-worker", Older: "middleware",
+		DefaultImage: ImagePERSIACPU.Reference(), Port: 8887, Server: true, Priority: PriorityEmbeddingWorker,
 		of: func(j *Job) *Role { return &j.EmbeddingWorker },
 	}
 	KindEmbeddingParameterServer = Kind{
-		Field: "embeddingParameterServer", Name: "embedding-ps", Command: "embedding-parameter-server", Older: "embserver", DefaultImage: ImagePERSIACPU.Reference(),
-		Port: 8888, Server: true, Priority: PriorityEmbeddingParameterServer,
+		Field: "embeddingParameterServer", Name: "embedding-ps", Command: "embedding-parameter-server", Older: "embserver",
+		DefaultImage: ImagePERSIACPU.Reference(), Port: 8888, Server: true, Priority: PriorityEmbeddingParameterServer,
 		of: func(j *Job) *Role { return &j.EmbeddingParameterServer },
 	}
 	KindNNWorker = Kind{

@@ -74,9 +74,11 @@ func (t Machines) find(p *input.Problems, path *field.Path, machineType string) 
 	case ok || !p.Decoded(field.NewPath(MachineTypesKey)):
 	case machineType == "": // reported already
 	case len(near) > 0:
-		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s", input.Or(near), MachineTypesKey)
+		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s",
+			input.Or(near), MachineTypesKey)
 	default:
-		p.Invalid(path, machineType, "is not a known machine type; write a predefined or custom one that is not shared-core, like n2-standard-8 or n2-custom-8-32768, or describe it in %s", MachineTypesKey)
+		p.Invalid(path, machineType, "is not a known machine type; write a predefined or custom one that is not shared-core, "+
+			"like n2-standard-8 or n2-custom-8-32768, or describe it in %s", MachineTypesKey)
 	}
 	return m, ok
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/distribution/reference"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -179,12 +178,15 @@ func (s *Stack) checkNATS(p *input.Problems) {
 	path, pools := field.NewPath(natsKey), append(s.poolNames(), s.SystemPoolName())
 	switch v, err := version.ParseSemantic(s.NATS.Version); {
 	case err != nil || v.String() != s.NATS.Version || v.LessThan(oldestVersion):
-		p.Invalid(path.Child("version"), s.NATS.Version, "must be %s or later, as MAJOR.MINOR.PATCH in quotes; omit it for the default", oldestVersion)
+		p.Invalid(path.Child("version"), s.NATS.Version,
+			"must be %s or later, as MAJOR.MINOR.PATCH in quotes; omit it for the default", oldestVersion)
 	case v.LessThan(safeVersions[0]) || v.Minor() == safeVersions[1].Minor() && v.LessThan(safeVersions[1]):
-		p.Warn(path.Child("version"), "%s has known vulnerabilities, which %s and %s fix (advisories.nats.io); omit it for the default", v, safeVersions[0], safeVersions[1])
+		p.Warn(path.Child("version"), "%s has known vulnerabilities, which %s and %s fix (advisories.nats.io); "+
+			"omit it for the default", v, safeVersions[0], safeVersions[1])
 	}
 	if named, err := reference.ParseNormalizedNamed(s.NATS.Image); err != nil || !reference.IsNameOnly(named) {
-		p.Invalid(path.Child("image"), s.NATS.Image, "must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
+		p.Invalid(path.Child("image"), s.NATS.Image,
+			"must be an image reference without a tag, like nats or registry.example.com/nats; the tag is version")
 	}
 	check := func(at *field.Path, settings NATS) {
 		checkPayload(p, at, settings)
@@ -197,7 +199,7 @@ func (s *Stack) checkNATS(p *input.Problems) {
 		if c.own.Name != "" {
 			name = c.at.Child("name")
 		}
-		p.Name(name, c.Name, validation.IsDNS1035Label)
+		input.Form(p, name, "name", c.Name)
 		p.AtMost(longestNATSName, name, c.Name, "so that the names of its services and pods fit")
 		if c.Name == NATSOperatorName {
 			p.Invalid(name, c.Name, "is the name of the NATS operator in the same namespace; choose another name")
@@ -220,7 +222,8 @@ const (
 // a message from a client, and for a message from another server. It cannot know how many slow clients there will be.
 func checkPayload(p *input.Problems, path *field.Path, s NATS) {
 	if s.MaxPayload < persiaPayload {
-		p.Warn(path.Child("maxPayload"), "%d bytes are less than the %d that a message of PERSIA may have, and NATS disconnects a client that sends more; omit it", s.MaxPayload, persiaPayload)
+		p.Warn(path.Child("maxPayload"), "%d bytes are less than the %d that a message of PERSIA may have, and NATS disconnects "+
+			"a client that sends more; omit it", s.MaxPayload, persiaPayload)
 	}
 	at := path.Child("resources", "limits").Key("memory")
 	memory, limited := s.Resources.Limits[corev1.ResourceMemory]
@@ -229,7 +232,7 @@ func checkPayload(p *input.Problems, path *field.Path, s NATS) {
 	}
 	needed := resource.NewQuantity(serverProcess+int64(s.MaxPending())+2*int64(s.MaxPayload), resource.BinarySI)
 	if memory.Sign() > 0 && memory.Cmp(*needed) < 0 {
-		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: six messages of maxPayload, and 64Mi; increase it",
-			(needed.Value()+capacity.MiB-1)/capacity.MiB)
+		p.Invalid(at, memory.String(), "is less than %dMi, which a server with one slow client needs: six messages of maxPayload, "+
+			"and 64Mi; increase it", (needed.Value()+capacity.MiB-1)/capacity.MiB)
 	}
 }

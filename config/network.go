@@ -59,12 +59,14 @@ func (n *Network) check(p *input.Problems, path *field.Path, needs addressNeeds)
 		switch prefix, ok := checkCIDR(p, at, r.cidr); {
 		case !ok:
 		case !reserved(prefix) || prefix.Overlaps(dockerBridge):
-			p.Invalid(at, r.cidr, "must have private addresses, because the cluster could not reach the owners of others, and none of %s, which Docker uses on the nodes; write a range like 10.0.0.0/%d", dockerBridge, prefix.Bits())
+			p.Invalid(at, r.cidr, "must have private addresses, because the cluster could not reach the owners of others, and none "+
+				"of %s, which Docker uses on the nodes; write a range like 10.0.0.0/%d", dockerBridge, prefix.Bits())
 		case prefix.Bits() < r.largest || prefix.Bits() > r.smallest:
 			bits := min(max(prefix.Bits(), r.largest), r.smallest)
 			p.Invalid(at, r.cidr, "must be from a /%d to a /%d, which GKE accepts here; write %s/%d", r.largest, r.smallest, prefix.Addr(), bits)
 		case r.needed > rangeSize(prefix):
-			p.Invalid(at, r.cidr, "has %d addresses, but up to %d nodes need %d; write a /%d or larger, use fewer nodes, or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed, prefixFor(r.needed))
+			p.Invalid(at, r.cidr, "has %d addresses, but up to %d nodes need %d; write a /%d or larger, use fewer nodes, "+
+				"or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed, prefixFor(r.needed))
 		}
 	}
 }
@@ -111,22 +113,14 @@ func prefixFor(addresses int) int { return 32 - bits.Len(uint(max(addresses, 1)-
 func rangeSize(prefix netip.Prefix) int { return 1 << (32 - prefix.Bits()) }
 
 // reservedRanges contain no public addresses (VPC, "Subnets", "Valid IPv4 ranges").
-var reservedRanges = []netip.Prefix{
-	netip.MustParsePrefix("10.0.0.0/8"),
-	netip.MustParsePrefix("172.16.0.0/12"),
-	netip.MustParsePrefix("192.168.0.0/16"),
-	netip.MustParsePrefix("100.64.0.0/10"),
-	netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("192.0.2.0/24"),
-	netip.MustParsePrefix("192.88.99.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"),
-	netip.MustParsePrefix("198.51.100.0/24"),
-	netip.MustParsePrefix("203.0.113.0/24"),
-	netip.MustParsePrefix("240.0.0.0/4"),
+var reservedRanges = []string{
+	"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24",
+	"198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 }
 
 func reserved(prefix netip.Prefix) bool {
-	return slices.ContainsFunc(reservedRanges, func(r netip.Prefix) bool {
+	return slices.ContainsFunc(reservedRanges, func(text string) bool {
+		r := netip.MustParsePrefix(text)
 		return r.Bits() <= prefix.Bits() && r.Contains(prefix.Addr())
 	})
 }

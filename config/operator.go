@@ -24,10 +24,12 @@ func (s Operator) check(p *input.Problems, path *field.Path, used bool) {
 	at := path.Child("image")
 	switch {
 	case s.Image == "" && used:
-		p.Required(at, "write the image of PERSIA's operator by its digest, like %s: examples/training/Dockerfile builds one, and for upstream's `docker buildx imagetools inspect persiaml/persia-cpu-runtime` shows the digest", operatorImageExample)
+		p.Required(at, "write the image of PERSIA's operator by its digest, like %s: examples/training/Dockerfile builds one, and "+
+			"for upstream's `docker buildx imagetools inspect persiaml/persia-cpu-runtime` shows the digest", operatorImageExample)
 	case s.Image == "":
 	case isLooseImage(s.Image):
-		p.Invalid(at, s.Image, "may be another image tomorrow, and its program creates pods; write a digest or the tag of a version, like %s", operatorImageExample)
+		p.Invalid(at, s.Image, "may be another image tomorrow, and its program creates pods; write a digest or the tag of a "+
+			"version, like %s", operatorImageExample)
 	default:
 		checkImage(p, at, s.Image, operatorImageExample)
 	}
@@ -41,13 +43,16 @@ func (c *jobChecker) operator(j *Job) {
 	unset := Job{}
 	input.Defaults(&unset)
 	if j.Script != nil {
-		refuse(j.at.Child("script"), j.Script.Runtime, "is not supported by PERSIA's operator, which starts the roles with persia-launcher; remove it")
+		refuse(j.at.Child("script"), j.Script.Runtime,
+			"is not supported by PERSIA's operator, which starts the roles with persia-launcher; remove it")
 	}
 	if j.RunID != unset.RunID {
-		refuse(j.at.Child("runId"), j.RunID, "is not supported by PERSIA's operator, which does not track runs; remove it, and rename the job to train again")
+		refuse(j.at.Child("runId"), j.RunID,
+			"is not supported by PERSIA's operator, which does not track runs; remove it, and rename the job to train again")
 	}
 	for i, secret := range j.ImagePullSecrets {
-		refuse(j.at.Child("imagePullSecrets").Index(i), secret.Name, "is not supported by PERSIA's operator; remove it, and add the Secret to the service account default in the namespace persia")
+		refuse(j.at.Child("imagePullSecrets").Index(i), secret.Name, "is not supported by PERSIA's operator; remove it, and add "+
+			"the Secret to the service account default in the namespace persia")
 	}
 	// Kubernetes would create an empty directory instead of a source that the operator does not know.
 	for i, volume := range j.Volumes {
@@ -64,7 +69,8 @@ func (c *jobChecker) operator(j *Job) {
 			switch volume, at := c.stack.volume(mount.Volume), list.Index(i).Child("volume"); {
 			case volume == nil:
 			case volume.MountedBySidecar():
-				refuse(at, mount.Volume, "uses gcsFuse, which requires a pod annotation that PERSIA's operator does not set; use a volume with filestore or nfs")
+				refuse(at, mount.Volume, "uses gcsFuse, which requires a pod annotation that PERSIA's operator does not set; "+
+					"use a volume with filestore or nfs")
 			case !volume.reachesAll(mount) && !c.stack.hasOneNode():
 				refuse(at, mount.Volume, "is on a single node, and PERSIA's operator does not pin pods to it; use a volume with filestore or nfs")
 			}
@@ -79,7 +85,8 @@ func (c *jobChecker) operator(j *Job) {
 		}
 		pool, _ := c.stack.Pool(r.NodePool)
 		if taint := keepsOff(pool); taint != "" {
-			refuse(at.Child("nodePool"), r.NodePool, "has the taint "+taint+", which the pods of PERSIA's operator do not tolerate; choose a pool without it")
+			refuse(at.Child("nodePool"), r.NodePool,
+				"has the taint "+taint+", which the pods of PERSIA's operator do not tolerate; choose a pool without it")
 		}
 		if pool.GPU != nil && GPUs(r.Resources) == 0 {
 			refuse(at.Child("nodePool"), r.NodePool, "has GPUs, and GKE keeps pods that request none off its nodes; choose a pool without GPUs")

@@ -12,11 +12,6 @@ import (
 	"persia/gcp"
 )
 
-const (
-	// PEDLNamespace is the namespace of the master and of its database.
-	PEDLNamespace = "pedl"
-)
-
 // PEDLAgentTaint keeps other pods off nodes with agents, which expect to have their nodes to
 // themselves. It is also the label by which agents select nodes.
 var PEDLAgentTaint = corev1.Taint{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}

@@ -21,12 +21,16 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	checkImage(p, path.Child("agentImage"), pedl.AgentImage, example)
 	service := pedl.Service
 	// The annotation of GKE, and its name in older releases.
-	internal := service.Annotations["networking.gke.io/load-balancer-type"] == "Internal" || service.Annotations["cloud.google.com/load-balancer-type"] == "Internal"
+	internal := slices.Contains([]string{service.Annotations["networking.gke.io/load-balancer-type"],
+		service.Annotations["cloud.google.com/load-balancer-type"]}, "Internal")
 	if service.Type == corev1.ServiceTypeLoadBalancer && len(service.LoadBalancerSourceRanges) == 0 && !internal {
-		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
+		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, "+
+			"because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the "+
+			"nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
 	}
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
-	s.checkAssignment(p, path.Child("resources"), path.Child("nodePool"), "the master of PEDL", pedl.NodePool, pedl.Resources, append(s.poolNames(), s.SystemPoolName()), false)
+	s.checkAssignment(p, path.Child("resources"), path.Child("nodePool"), "the master of PEDL", pedl.NodePool, pedl.Resources,
+		append(s.poolNames(), s.SystemPoolName()), false)
 	s.checkAgents(p, path.Child("agent"), pedl.Agent)
 	if pedl.SupportCheck != nil {
 		at := path.Child("supportCheck", "nodePool")
@@ -43,7 +47,8 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 	pools := path.Child("nodePools")
 	if s.existing() {
 		if len(agent.NodePools) > 0 {
-			p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
+			p.Forbidden(pools, "the stack does not change the node pools of an existing cluster; remove it, and label the nodes with "+
+				"kubectl label nodes -l %s=POOL %s=%s", gcp.LabelNodePool, PEDLAgentTaint.Key, PEDLAgentTaint.Value)
 		}
 		return
 	}
@@ -53,15 +58,18 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 			continue
 		}
 		if use := s.poolUses()[name]; use.roles || use.others {
-			p.Invalid(pools.Index(i), name, "is also the nodePool of other pods of the stack, but agents expect to have its nodes to themselves; choose another pool here, or there")
+			p.Invalid(pools.Index(i), name, "is also the nodePool of other pods of the stack, but agents expect to have its nodes to "+
+				"themselves; choose another pool here, or there")
 		}
 		if pool.Autoscaling != nil {
-			p.Invalid(pools.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, and removes nodes that run them; set nodes instead")
+			p.Invalid(pools.Index(i), name, "has autoscaling, which does not know about PEDL's trials: it adds no nodes for them, "+
+				"and removes nodes that run them; set nodes instead")
 		}
 	}
 	for name, use := range s.poolUses() {
 		if pool, ok := s.Pool(name); ok && s.PEDL.hostsAgents(pool) && !slices.Contains(agent.NodePools, name) && (use.roles || use.others) {
-			p.Invalid(s.PoolPath(name).Child("labels"), name, "has the label of PEDL's agents, which expect to have its nodes to themselves, and is the nodePool of other pods; remove the label, or choose another pool for them")
+			p.Invalid(s.PoolPath(name).Child("labels"), name, "has the label of PEDL's agents, which expect to have its nodes to "+
+				"themselves, and is the nodePool of other pods; remove the label, or choose another pool for them")
 		}
 	}
 }
@@ -76,7 +84,8 @@ func (s *Stack) warnOfPEDL(p *input.Problems) {
 		p.Warn(at.Child("enabled"), "the database is lost when its pod is deleted")
 	}
 	if class := persistence.StorageClass; class != "" {
-		p.Warn(at.Child("storageClass"), "the storage class %s determines what happens to the database when its claim is deleted. `pulumi destroy` keeps the claim, but deleting the cluster deletes it", class)
+		p.Warn(at.Child("storageClass"), "the storage class %s determines what happens to the database when its claim is deleted. "+
+			"`pulumi destroy` keeps the claim, but deleting the cluster deletes it", class)
 	}
 }
 
@@ -134,7 +143,8 @@ func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, 
 		p.Forbidden(at.Child(sources[0]), "enabled is false; write enabled: true, or remove it")
 	case !d.Enabled || d.ExistingClaim != "" && len(sources) == 1:
 	case len(sources) == 0:
-		p.Required(at.Child("storageClass"), "required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
+		p.Required(at.Child("storageClass"),
+			"required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
 	case len(sources) > 1:
 		p.Forbidden(at.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
 	default:

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -117,6 +116,6 @@ func checkRequestsWithinLimits(p *input.Problems, path *field.Path, r corev1.Res
 // checkEnvVars checks the environment variables of a container.
 func checkEnvVars(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 	for i, e := range env {
-		p.Name(path.Index(i).Child("name"), e.Name, validation.IsEnvVarName)
+		input.Form(p, path.Index(i).Child("name"), "variable", e.Name)
 	}
 }

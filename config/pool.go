@@ -54,7 +54,7 @@ type Pool struct {
 	MaxPodsPerNode int     `json:"maxPodsPerNode,omitempty" default:"110" min:"8" max:"256" change:"replace"`
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
-	Labels map[string]string `json:"labels,omitempty" change:"update"`
+	Labels map[string]string `json:"labels,omitempty" form:"labels" change:"update"`
 	// Taints are Kubernetes taints. Roles and NATS servers tolerate those of their pool.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
 }
@@ -100,9 +100,9 @@ type Upgrade struct {
 // Taint is a Kubernetes taint, written as in Kubernetes.
 type Taint struct {
 	// Key is the key of the taint, like example.com/dedicated.
-	Key string `json:"key"`
+	Key string `json:"key" form:"qualified"`
 	// Value is the value of the taint, which may be empty.
-	Value string `json:"value,omitempty"`
+	Value string `json:"value,omitempty" form:"value"`
 	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
 	Effect corev1.TaintEffect `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config/input"
@@ -113,18 +112,20 @@ func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m 
 	case pool.Nodes == nil && a == nil:
 		p.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
 	case pool.Nodes != nil && (*pool.Nodes < 1 || *pool.Nodes > mostNodes):
-		p.Invalid(path.Child("nodes"), *pool.Nodes, "must be from 1 to %d, the limit of a cluster; to have no node, remove the pool, or write autoscaling with minNodes 0", mostNodes)
+		p.Invalid(path.Child("nodes"), *pool.Nodes, "must be from 1 to %d, the limit of a cluster; to have no node, remove the pool, "+
+			"or write autoscaling with minNodes 0", mostNodes)
 	case pool.Nodes != nil && !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m):
-		checkSpread(p, path.Child("nodes"), *pool.Nodes, pool.ZoneCount())
+		checkSpread(p, path.Child("nodes"), pool)
 	case a != nil && a.MaxNodes > 0 && a.MaxNodes < a.MinNodes:
 		p.Invalid(path.Child("autoscaling", "maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
 	}
 }
 
 // checkSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a number of nodes per zone.
-func checkSpread(p *input.Problems, path *field.Path, nodes, zones int) {
-	if more := (nodes + zones - 1) / zones * zones; more != nodes {
-		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones", zones, more)
+func checkSpread(p *input.Problems, path *field.Path, pool Pool) {
+	if nodes := *pool.Nodes; pool.WholeZones(nodes) != nodes {
+		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones",
+			pool.ZoneCount(), pool.WholeZones(nodes))
 	}
 }
 
@@ -143,46 +144,42 @@ func (s *Stack) checkPoolZones(p *input.Problems, path *field.Path, pool Pool, m
 	case len(pool.Zones) > 0 && !slices.Equal(pool.Zones, s.Cluster.Zones):
 		input.Zones(p, zones, s.Cluster.Region, pool.Zones)
 	case s.lacksZones(p, pool, m):
-		p.Required(zones, "write the zones that have %s, here or in the zones of the cluster, because GKE would otherwise choose three zones of the region, and not all of them have it; `gcloud compute machine-types list --filter=name=%s` lists them", m.Type, m.Type)
+		p.Required(zones, "write the zones that have %[1]s, here or in the zones of the cluster, because GKE would otherwise choose "+
+			"three zones of the region, and not all of them have it; "+
+			"`gcloud compute machine-types list --filter=name=%[1]s` lists them", m.Type)
 	}
 }
 
 func checkPoolLabels(p *input.Problems, path *field.Path, labels map[string]string) {
-	input.Labels(p, path, labels)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if key == PoolLabel {
 			p.Invalid(path.Key(key), key, "is set on every node by the program; remove it")
 		}
-		if domain := reservedDomain(key); domain != "" {
-			p.Invalid(path.Key(key), key, "is in the domain %s, which is reserved for GKE; use your own prefix, or none", domain)
-		}
+		checkDomain(p, path.Key(key), key)
 	}
 }
 
-// reservedDomain returns the domain of Kubernetes or Google in the prefix of a label, or "".
-func reservedDomain(label string) string {
-	prefix, _, prefixed := strings.Cut(label, "/")
+// checkDomain refuses domains of Kubernetes or Google in the prefix of a label or a taint.
+func checkDomain(p *input.Problems, at *field.Path, key string) {
+	prefix, _, prefixed := strings.Cut(key, "/")
 	for _, domain := range []string{"kubernetes.io", "k8s.io", "google.com"} {
 		if prefixed && (prefix == domain || strings.HasSuffix(prefix, "."+domain)) {
-			return domain
+			p.Invalid(at, key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", domain)
 		}
 	}
-	return ""
 }
 
 func (s *Stack) checkTaints(p *input.Problems, path *field.Path, pool Pool) {
 	for i, t := range pool.Taints {
 		at := path.Index(i).Child("key")
-		p.Name(at, t.Key, validation.IsQualifiedName)
-		p.InvalidFor(path.Index(i).Child("value"), t.Value, validation.IsValidLabelValue(t.Value))
 		switch {
 		case t.Key == gcp.TaintGPU || t.Key == gcp.TaintSpot && pool.Spot || t.Key == gcp.TaintQueued && pool.QueuedProvisioning:
 			// GKE would accept nvidia.com/gpu on a GPU pool: cluster-toolkit declares it itself
 			// (modules/compute/gke-node-pool/main.tf, concat(var.taints, local.gpu_taint)). Here the
 			// pools' order has GKE set it.
 			p.Invalid(at, t.Key, "is set where it is needed, and would keep pods off other pools; remove the taint")
-		case !s.existing() && t.Key != gcp.TaintSpot && reservedDomain(t.Key) != "":
-			p.Invalid(at, t.Key, "is in the domain %s, which is reserved for Kubernetes and GKE; use your own prefix, or none", reservedDomain(t.Key))
+		case !s.existing() && t.Key != gcp.TaintSpot:
+			checkDomain(p, at, t.Key)
 		}
 	}
 	input.Unique(p, path, "", input.Words(pool.Taints, func(t Taint) string { return t.Key + ":" + string(t.Effect) }))
@@ -190,7 +187,8 @@ func (s *Stack) checkTaints(p *input.Problems, path *field.Path, pool Pool) {
 
 // reservationForm matches the name of a reservation, or its path in another project, with an
 // optional block (cluster-toolkit, modules/compute/gke-node-pool, specific_reservations).
-var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?[a-z]([a-z0-9-]{0,61}[a-z0-9])?(/reservationBlocks/[a-z0-9-]{1,63})?$`)
+var reservationForm = regexp.MustCompile(`^(projects/[a-z][a-z0-9-]{4,28}[a-z0-9]/reservations/)?` +
+	`[a-z]([a-z0-9-]{0,61}[a-z0-9])?(/reservationBlocks/[a-z0-9-]{1,63})?$`)
 
 // poolRule is a rule over several fields of a pool.
 type poolRule struct {
@@ -210,18 +208,30 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 		scaling = *pool.Autoscaling
 	}
 	return []poolRule{
-		{pool.Name == SystemPoolName || pool.Name == "default-pool", "name", pool.Name, "is the name of a pool that the program or GKE creates itself; choose another"},
-		{pool.Spot && queued, "spot", true, "cannot be combined with queuedProvisioning, whose nodes are never preempted; remove one of them"},
-		{pool.Spot && !queued && reserved, "spot", true, "cannot be combined with reservation, because reservations have no spot machines; remove one of them"},
-		{queued && pool.Nodes != nil, "nodes", pool.MostNodes(), "cannot be combined with queuedProvisioning, which creates nodes on request; use autoscaling with minNodes 0 instead"},
-		{queued && scaling.MinNodes > 0, "autoscaling.minNodes", scaling.MinNodes, "must be 0 with queuedProvisioning, which creates nodes on request"},
-		{queued && scaling.LocationPolicy == "BALANCED", "autoscaling.locationPolicy", scaling.LocationPolicy, "cannot be combined with queuedProvisioning, which creates nodes wherever they are available; write ANY, or remove it"},
-		{queued && reserved, "reservation", pool.Reservation, "cannot be combined with queuedProvisioning, which does not use reserved machines; remove one of them"},
+		{pool.Name == SystemPoolName || pool.Name == "default-pool", "name", pool.Name,
+			"is the name of a pool that the program or GKE creates itself; choose another"},
+		{pool.Spot && queued, "spot", true,
+			"cannot be combined with queuedProvisioning, whose nodes are never preempted; remove one of them"},
+		{pool.Spot && !queued && reserved, "spot", true,
+			"cannot be combined with reservation, because reservations have no spot machines; remove one of them"},
+		{queued && pool.Nodes != nil, "nodes", pool.MostNodes(),
+			"cannot be combined with queuedProvisioning, which creates nodes on request; use autoscaling with minNodes 0 instead"},
+		{queued && scaling.MinNodes > 0, "autoscaling.minNodes", scaling.MinNodes,
+			"must be 0 with queuedProvisioning, which creates nodes on request"},
+		{queued && scaling.LocationPolicy == "BALANCED", "autoscaling.locationPolicy", scaling.LocationPolicy,
+			"cannot be combined with queuedProvisioning, which creates nodes where they are available; write ANY, or remove it"},
+		{queued && reserved, "reservation", pool.Reservation,
+			"cannot be combined with queuedProvisioning, which does not use reserved machines; remove one of them"},
 		{queued && compact, "compactPlacement", true, "cannot be combined with queuedProvisioning; remove one of them"},
-		{compact && len(pool.Zones) != 1 && s.Cluster.Region != "", "compactPlacement", true, "requires a single zone; write one in zones of the pool, or remove it"},
-		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its machines are, and gives none to a pool with a placement policy of its own; remove it"},
-		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a reservation, like nn-workers, or projects/P/reservations/R for one in another project; append /reservationBlocks/B for one of its blocks"},
-		{pool.FastSocket && (pool.GPU == nil || pool.ImageType == gcp.ImageUbuntu), "fastSocket", true, "is only for GPU pools with the image " + gcp.ImageCOS + "; remove it, or choose an NVIDIA driver installer for that image"},
+		{compact && len(pool.Zones) != 1 && s.Cluster.Region != "", "compactPlacement", true,
+			"requires a single zone; write one in zones of the pool, or remove it"},
+		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its " +
+			"machines are, and gives none to a pool with a placement policy of its own; remove it"},
+		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a " +
+			"reservation, like nn-workers, or projects/P/reservations/R for one in another project; " +
+			"append /reservationBlocks/B for one of its blocks"},
+		{pool.FastSocket && (pool.GPU == nil || pool.ImageType == gcp.ImageUbuntu), "fastSocket", true, "is only for GPU pools " +
+			"with the image " + gcp.ImageCOS + "; remove it, or choose an NVIDIA driver installer for that image"},
 	}
 }
 
@@ -238,7 +248,8 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 	diskType, size := path.Child("disk", "type"), path.Child("disk", "sizeGb")
 	switch disks := m.BootDisks(); {
 	case pool.Disk.Type == "":
-		p.Required(diskType, "write one of %s: the series of %s is not in the catalogue, and might not support all of them", input.Or(gcp.DiskTypes), m.Type)
+		p.Required(diskType, "write one of %s: the series of %s is not in the catalogue, and might not support all of them",
+			input.Or(gcp.DiskTypes), m.Type)
 	case slices.Contains(gcp.DiskTypes, pool.Disk.Type) && len(disks) > 0 && !slices.Contains(disks, pool.Disk.Type):
 		p.Invalid(diskType, pool.Disk.Type, "is not supported by %s; write %s", m.Type, input.Or(disks))
 	}
@@ -258,23 +269,28 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 	case len(counts) == 0:
 		p.Invalid(at, pool.LocalSSDs, "is not supported by %s; remove it, or choose another machine type", m.Type)
 	default:
-		p.Invalid(at, pool.LocalSSDs, "%s supports %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)))
+		p.Invalid(at, pool.LocalSSDs, "%s supports %s; write one of these, or choose another machine type",
+			m.Type, input.Or(input.Words(counts, strconv.Itoa)))
 	}
 	if pool.Spot && !m.HasSpot() {
 		p.Invalid(path.Child("spot"), true, "is not available for %s; remove it, or choose a machine type of another series", m.Type)
 	}
 	if pool.CompactPlacement && !m.TakesCompactPlacement() {
-		p.Invalid(path.Child("compactPlacement"), true, "is not supported by the series of %s; remove it, or choose a machine type of another series, like c2-standard-30", m.Type)
+		p.Invalid(path.Child("compactPlacement"), true,
+			"is not supported by the series of %s; remove it, or choose another series, like c2-standard-30", m.Type)
 	}
 	if m.NeedsGVNIC() && pool.ImageType != gcp.ImageCOS {
-		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s), or choose another machine type", m.Type, gcp.ImageCOS, InstallerManaged)
+		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE "+
+			"offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s), or choose another machine type",
+			m.Type, gcp.ImageCOS, InstallerManaged)
 	}
 }
 
 func checkUpgrade(p *input.Problems, path *field.Path, u Upgrade) {
 	surge, unavailable := *u.MaxSurge, *u.MaxUnavailable
 	if both := surge + unavailable; min(surge, unavailable) >= 0 && (both == 0 || both > mostUpgradedAtOnce) {
-		p.Invalid(path.Child("maxUnavailable"), unavailable, "makes %d together with maxSurge, but GKE upgrades from 1 to %d nodes at a time; write a number in between", both, mostUpgradedAtOnce)
+		p.Invalid(path.Child("maxUnavailable"), unavailable, "makes %d together with maxSurge, but GKE upgrades from 1 to %d nodes "+
+			"at a time; write a number in between", both, mostUpgradedAtOnce)
 	}
 }
 
@@ -301,14 +317,16 @@ func (s *Stack) warnOfPools(p *input.Problems) {
 	uses := s.poolUses()
 	for i, pool := range s.NodePools {
 		if s.Cluster.ReleaseChannel == "RAPID" && strings.HasPrefix(pool.MachineType, "a3-") {
-			p.Warn(field.NewPath(clusterKey, "releaseChannel"), "RAPID brings the newest node images first, on which %s may not run; write STABLE, and hold the nodes with maintenance.exclusions", pool.MachineType)
+			p.Warn(field.NewPath(clusterKey, "releaseChannel"), "RAPID brings the newest node images first, on which %s may not run; "+
+				"write STABLE, and hold the nodes with maintenance.exclusions", pool.MachineType)
 		}
 		switch at := field.NewPath(nodePoolsKey).Index(i); {
 		case pool.QueuedProvisioning:
 		case uses[pool.Name] == nil:
 			p.Warn(at, "nothing of the stack runs on the pool %s, whose nodes are billed; name it in nodePool of a role, or remove it", pool.Name)
 		case pool.GPU != nil && !uses[pool.Name].gpus:
-			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, or choose a machine type without GPUs", pool.Name, ResourceGPU)
+			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, "+
+				"or choose a machine type without GPUs", pool.Name, ResourceGPU)
 		}
 	}
 }
@@ -332,7 +350,8 @@ func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 		case len(counts) == 0:
 			p.Invalid(path.Child("type"), gpu.Type, "cannot be attached to %s; choose other GPUs, like nvidia-tesla-t4, or fewer vCPUs", m.Type)
 		default:
-			p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type", m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
+			p.Invalid(path.Child("count"), gpu.Count, "%s supports %s of %s; write one of these, or choose another machine type",
+				m.Type, input.Or(input.Words(counts, strconv.Itoa)), gpu.Type)
 		}
 	}
 }
@@ -369,10 +388,12 @@ func (s *Stack) checkExistingCluster(p *input.Problems) {
 	input.OnlyFields(p, at, c, "of an existing cluster", "name", "existing", "replace")
 	existing := at.Child("existing")
 	if c.Existing.Kubeconfig == "" && c.Existing.Context == "" {
-		p.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, or kubeconfig with the path of one")
+		p.Required(existing.Child("context"), "write a context of your kubeconfig, as `kubectl config get-contexts` lists them, "+
+			"or kubeconfig with the path of one")
 	}
 	if k := c.Existing.Kubeconfig; k != "" && !path.IsAbs(k) {
-		p.Invalid(existing.Child("kubeconfig"), k, "must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
+		p.Invalid(existing.Child("kubeconfig"), k,
+			"must be the absolute path of a kubeconfig file, because Pulumi runs programs in other directories")
 	}
 	s.checkPool(p, existing.Child("systemPool"), c.Existing.SystemPool, s.poolNames(), false)
 	for i, pool := range s.NodePools {
@@ -387,15 +408,18 @@ func (s *Stack) checkSystemPool(p *input.Problems) {
 	machineType := path.Child("machineType")
 	switch m, ok := s.MachineTypes.find(p, machineType, pool.MachineType); {
 	case ok && (m.GPUs > 0 || m.Arm()):
-		p.Invalid(machineType, m.Type, "has GPUs or Arm processors, and nothing in the system pool can use them; write a type without, like e2-standard-4")
+		p.Invalid(machineType, m.Type,
+			"has GPUs or Arm processors, and nothing in the system pool can use them; write a type without, like e2-standard-4")
 	case ok && !slices.Contains(m.BootDisks(), gcp.PDBalanced):
-		p.Invalid(machineType, m.Type, "does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
+		p.Invalid(machineType, m.Type,
+			"does not support pd-balanced, the boot disk type of the system pool; write a type that does, like e2-standard-4")
 	}
 	switch {
 	case pool.Nodes < 1: // reported by its tag
 	case pool.Nodes < 2 && s.Cluster.DeletionProtection:
-		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of a node; only a cluster with deletionProtection: false can have 1")
+		p.Invalid(path.Child("nodes"), pool.Nodes, "must be at least 2, so that the cluster's own services survive the loss of "+
+			"a node; only a cluster with deletionProtection: false can have 1")
 	default:
-		checkSpread(p, path.Child("nodes"), pool.Nodes, s.system.ZoneCount())
+		checkSpread(p, path.Child("nodes"), s.system)
 	}
 }

@@ -197,7 +197,8 @@ func (s *Stack) checkQueues(p *input.Problems) {
 	for _, name := range s.QueuePools() {
 		pools[name] = s.queueNodes(name)
 		if owned := s.Queue.Nodes(name); owned > pools[name] {
-			p.Invalid(path.Child("teams"), owned, "nodes of the pool %s belong to teams, but it has %d for queues; write a smaller number in nodes of a team", name, pools[name])
+			p.Invalid(path.Child("teams"), owned, "nodes of the pool %s belong to teams, but it has %d for queues; "+
+				"write a smaller number in nodes of a team", name, pools[name])
 		}
 	}
 	if len(pools) > 0 {
@@ -237,7 +238,8 @@ func (s *Stack) checkQueue(p *input.Problems, job *Job) {
 		p.Invalid(queue, job.Queue, "must be the name of a team in %s.teams: %s", queueKey, input.Or(s.Queue.TeamNames()))
 	}
 	if job.Engine != EngineJobSet {
-		p.Invalid(queue, job.Queue, "requires engine: jobset, because only the pods of a JobSet are admitted together; write that, or remove queue")
+		p.Invalid(queue, job.Queue,
+			"requires engine: jobset, because only the pods of a JobSet are admitted together; write that, or remove queue")
 	}
 	if job.Priority != "" && !slices.Contains(s.Queue.PriorityNames(), job.Priority) {
 		p.Invalid(priority, job.Priority, "must be the name of a priority in %s.priorities", queueKey)
@@ -263,7 +265,9 @@ func (s *Stack) checkQuotas(p *input.Problems) {
 			// Kueue has no quota of pods, and no quota of ephemeral storage is too small.
 			asks.Pods, asks.EphemeralBytes = 0, 0
 			if !asks.Within(quota) {
-				p.Invalid(job.At().Child("queue"), job.Queue, "the job would wait forever: the teams together have %d nodes of the pool %s, which do not hold its replicas; write a larger number in nodes of a team, or leave nodes out", s.Queue.Nodes(pool), pool)
+				p.Invalid(job.At().Child("queue"), job.Queue, "the job would wait forever: the teams together have %d nodes of the "+
+					"pool %s, which do not hold its replicas; write a larger number in nodes of a team, or leave nodes out",
+					s.Queue.Nodes(pool), pool)
 			}
 		}
 	}

@@ -27,7 +27,7 @@ type Volume struct {
 	Size string `json:"size" form:"bytes"`
 	// AccessModes are how nodes can mount the volume. Default: ReadWriteOnce for block devices and directories of one
 	// node, and ReadWriteMany for storage that many nodes share.
-	AccessModes []corev1.PersistentVolumeAccessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
+	AccessModes []accessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
 	// destroy`. With Delete, the CSI driver deletes all checkpoints.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
@@ -39,6 +39,8 @@ type Volume struct {
 
 	Sources `json:",inline"`
 }
+
+type accessMode = corev1.PersistentVolumeAccessMode
 
 // Sources has a field for each kind of [VolumeSource]. A volume sets exactly one.
 type Sources struct {
@@ -117,7 +119,7 @@ func (v *Volume) resolve(site *Site) {
 		return
 	}
 	if len(v.AccessModes) == 0 {
-		v.AccessModes = []corev1.PersistentVolumeAccessMode{v.kind().access}
+		v.AccessModes = []accessMode{v.kind().access}
 	}
 	if source, ok := v.Source().(interface{ resolve(*Site) }); ok {
 		source.resolve(site)
@@ -205,8 +207,10 @@ func (v *Volume) check(p *input.Problems, path *field.Path, site *Site) {
 	for i, mode := range v.AccessModes {
 		v.checkAccessMode(p, path.Child("accessModes").Index(i), mode)
 	}
-	if deletes := v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete; deletes && v.Source() != nil && (v.Creates() || !v.kind().deletable) {
-		p.Invalid(path.Child("reclaimPolicy"), v.ReclaimPolicy, "applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack if the data may be deleted with the stack")
+	deletes := v.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+	if deletes && v.Source() != nil && (v.Creates() || !v.kind().deletable) {
+		p.Invalid(path.Child("reclaimPolicy"), v.ReclaimPolicy, "applies only to disks, Filestore and CSI volumes that the stack does "+
+			"not create; remove it, and write create.deleteWithStack if the data may be deleted with the stack")
 	}
 	v.checkSource(p, path, site)
 	if f, size := v.Filestore, v.SizeGiB(); f != nil && f.Create != nil && size > 0 {
@@ -216,7 +220,8 @@ func (v *Volume) check(p *input.Problems, path *field.Path, site *Site) {
 		}
 	}
 	if options := path.Child("mountOptions"); v.HostPath != nil && len(v.MountOptions) > 0 {
-		p.Invalid(options, v.MountOptions, "is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
+		p.Invalid(options, v.MountOptions,
+			"is not supported by hostPath, so no pod would start; remove it, and write readOnly in the mounts instead of ro")
 	} else {
 		for i, option := range v.MountOptions {
 			checkMountOption(p, options.Index(i), option, v.MountedBySidecar())
@@ -234,11 +239,13 @@ func checkMountOption(p *input.Problems, path *field.Path, option string, bucket
 			text = strings.TrimLeft(strings.TrimPrefix(strings.TrimSpace(text), "-o "), "- ")
 			options = append(options, strings.Join(strings.Fields(text), "="))
 		}
-		p.Invalid(path, option, "is not one option, and no pod that mounts the volume would start; write each option as an element of its own: %s", strings.Join(options, ", "))
+		p.Invalid(path, option, "is not one option, and no pod that mounts the volume would start; "+
+			"write each option as an element of its own: %s", strings.Join(options, ", "))
 		return
 	}
 	if bucket && strings.HasPrefix(option, fileCacheOption+"-") {
-		p.Warn(path, "%s may fill the disk of the node, and Kubernetes then evicts pods; write a limit, like %s10240, which the capacity plan counts", option, fileCacheOption)
+		p.Warn(path, "%s may fill the disk of the node, and Kubernetes then evicts pods; "+
+			"write a limit, like %s10240, which the capacity plan counts", option, fileCacheOption)
 	}
 }
 
@@ -270,9 +277,10 @@ func (v *Volume) checkSource(p *input.Problems, path *field.Path, site *Site) {
 }
 
 // checkAccessMode refuses to mount a block device on several nodes for writing.
-func (v *Volume) checkAccessMode(p *input.Problems, path *field.Path, mode corev1.PersistentVolumeAccessMode) {
+func (v *Volume) checkAccessMode(p *input.Problems, path *field.Path, mode accessMode) {
 	if mode == corev1.ReadWriteMany && v.kind().block {
-		p.Invalid(path, mode, "is not supported by a disk, because several nodes that write would corrupt its file system; write ReadWriteOnce, or use filestore or gcsFuse")
+		p.Invalid(path, mode, "is not supported by a disk, because several nodes that write would corrupt its file system; "+
+			"write ReadWriteOnce, or use filestore or gcsFuse")
 	}
 }
 
@@ -290,7 +298,8 @@ func (v *Volume) checkUsers(p *input.Problems, path *field.Path, users volumeUse
 func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUsers) {
 	v.checkUsers(p, path, users)
 	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
-		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints nor logs; remove ro, or write readOnly: true in every mount of it")
+		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints "+
+			"nor logs; remove ro, or write readOnly: true in every mount of it")
 	}
 	for i, option := range v.MountOptions {
 		for _, blind := range blindOptions {
@@ -301,16 +310,17 @@ func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUse
 		}
 	}
 	modes, remedy := v.AccessModes, "write [ReadWriteMany]"
-	readers := slices.Contains(modes, corev1.ReadOnlyMany)
+	readers, writers := slices.Contains(modes, corev1.ReadOnlyMany), slices.Contains(modes, corev1.ReadWriteMany)
 	switch {
-	case v.Source() == nil || users.nodes() < 2 || v.OnOneNode() || slices.Contains(modes, corev1.ReadWriteMany) || readers && users.ReadOnly:
+	case v.Source() == nil || users.nodes() < 2 || v.OnOneNode() || writers || readers && users.ReadOnly:
 		return
 	case readers:
 		remedy = "write readOnly: true in every mount of it"
 	case v.kind().block:
 		remedy = "use filestore or gcsFuse"
 	}
-	p.Invalid(path.Child("accessModes"), modes, "allows one node to write, and the roles that mount the volume run on up to %d nodes (pools %s); %s, or put these roles on one pool with one node", users.nodes(), strings.Join(users.names(), ", "), remedy)
+	p.Invalid(path.Child("accessModes"), modes, "allows one node to write, and the roles that mount the volume run on up to %d nodes "+
+		"(pools %s); %s, or put these roles on one pool with one node", users.nodes(), users.names(), remedy)
 }
 
 // fileCacheBytes returns the limit of the file cache of a bucket, which is on the disk of the node.

@@ -17,23 +17,24 @@ import (
 
 // sourceKind has the properties of a kind of source.
 type sourceKind struct {
-	access    corev1.PersistentVolumeAccessMode // the default access mode
-	block     bool                              // a block device, whose file system a second node would corrupt
-	directory bool                              // a directory of one node
-	deletable bool                              // the CSI driver deletes it with reclaimPolicy Delete
-	driver    string                            // the CSI driver that only this kind uses, or ""
-	api       string                            // the Google Cloud API that the storage needs, or ""
+	access    accessMode // the default access mode
+	block     bool       // a block device, whose file system a second node would corrupt
+	directory bool       // a directory of one node
+	deletable bool       // the CSI driver deletes it with reclaimPolicy Delete
+	driver    string     // the CSI driver that only this kind uses, or ""
+	api       string     // the Google Cloud API that the storage needs, or ""
 }
 
 // sourceKinds are the kinds of sources by their fields in the stack file.
 var sourceKinds = map[string]sourceKind{
-	"hostPath":       {access: corev1.ReadWriteOnce, directory: true},
-	"nfs":            {access: corev1.ReadWriteMany},
-	"iscsi":          {access: corev1.ReadWriteOnce, block: true},
-	"filestore":      {access: corev1.ReadWriteMany, deletable: true, driver: gcp.DriverFilestore, api: "file.googleapis.com"},
-	"gcsFuse":        {access: corev1.ReadWriteMany, driver: gcp.DriverGCSFuse, api: "storage.googleapis.com"},
-	"persistentDisk": {access: corev1.ReadWriteOnce, block: true, deletable: true, driver: gcp.DriverPersistentDisk, api: "compute.googleapis.com"},
-	"csi":            {access: corev1.ReadWriteMany, deletable: true},
+	"hostPath":  {access: corev1.ReadWriteOnce, directory: true},
+	"nfs":       {access: corev1.ReadWriteMany},
+	"iscsi":     {access: corev1.ReadWriteOnce, block: true},
+	"filestore": {access: corev1.ReadWriteMany, deletable: true, driver: gcp.DriverFilestore, api: "file.googleapis.com"},
+	"gcsFuse":   {access: corev1.ReadWriteMany, driver: gcp.DriverGCSFuse, api: "storage.googleapis.com"},
+	"persistentDisk": {access: corev1.ReadWriteOnce, block: true, deletable: true, driver: gcp.DriverPersistentDisk,
+		api: "compute.googleapis.com"},
+	"csi": {access: corev1.ReadWriteMany, deletable: true},
 }
 
 // VolumeAPIs returns the Google Cloud APIs that some source needs.
@@ -65,7 +66,8 @@ func (c Creation) check(p *input.Problems, path *field.Path, site *Site, name st
 		return false
 	}
 	if c.DeleteWithStack != "" && c.DeleteWithStack != name {
-		p.Invalid(path.Child("deleteWithStack"), c.DeleteWithStack, "must repeat the name of the storage that is deleted with all checkpoints; write %q, or remove it to keep the data", name)
+		p.Invalid(path.Child("deleteWithStack"), c.DeleteWithStack, "must repeat the name of the storage that is deleted with all "+
+			"checkpoints; write %q, or remove it to keep the data", name)
 	}
 	return true
 }
@@ -86,9 +88,9 @@ func (u volumeUsers) nodes() int {
 	return nodes
 }
 
-// names returns the names of the pools.
-func (u volumeUsers) names() []string {
-	return input.Words(u.Pools, func(pool Pool) string { return pool.Name })
+// names lists the names of the pools.
+func (u volumeUsers) names() string {
+	return strings.Join(input.Words(u.Pools, func(pool Pool) string { return pool.Name }), ", ")
 }
 
 // HostPath is a directory of the node on which a pod runs. The data is lost with the node.
@@ -109,8 +111,8 @@ func (h *HostPath) check(p *input.Problems, at *field.Path, _ *Site) {
 
 func (h *HostPath) checkUsers(p *input.Problems, at *field.Path, users volumeUsers) {
 	if users.nodes() > 1 {
-		p.Invalid(at, h.Path, "is a different directory on each node, but the pods that mount the volume run on up to %d nodes (pools %s); use gcsFuse or persistentDisk, or one pool with one node",
-			users.nodes(), strings.Join(users.names(), ", "))
+		p.Invalid(at, h.Path, "is a different directory on each node, but the pods that mount the volume run on up to %d nodes "+
+			"(pools %s); use gcsFuse or persistentDisk, or one pool with one node", users.nodes(), users.names())
 		return
 	}
 	for _, pool := range users.Pools {
@@ -169,7 +171,8 @@ func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Site) {
 func (s *ISCSI) checkUsers(p *input.Problems, path *field.Path, users volumeUsers) {
 	for _, pool := range users.Pools {
 		if pool.ImageType == gcp.ImageCOS {
-			p.Invalid(path, s.TargetPortal, "cannot be mounted on the nodes of pool %s, because Container-Optimized OS has no iSCSI initiator; give the pool imageType: UBUNTU_CONTAINERD, or use persistentDisk", pool.Name)
+			p.Invalid(path, s.TargetPortal, "cannot be mounted on the nodes of pool %s, because Container-Optimized OS has no iSCSI "+
+				"initiator; give the pool imageType: UBUNTU_CONTAINERD, or use persistentDisk", pool.Name)
 		}
 	}
 }
@@ -206,7 +209,8 @@ func checkSystemDirectory(p *input.Problems, at *field.Path, directory string) {
 // checkWritable refuses directories that the nodes of a pool cannot create.
 func checkWritable(p *input.Problems, at *field.Path, directory string, pool Pool) {
 	if pool.ImageType == gcp.ImageCOS && path.IsAbs(directory) && gcp.SystemDirectory(directory) == "" && !gcp.WritableOnCOS(directory) {
-		p.Invalid(at, directory, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
+		p.Invalid(at, directory, "cannot be created on the nodes of pool %s, because the root file system of Container-Optimized OS "+
+			"is read-only; use a directory below %s, like /var/lib/data, or give the pool imageType: %s",
 			pool.Name, input.Or(gcp.COSWritable), gcp.ImageUbuntu)
 	}
 }

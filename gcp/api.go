@@ -46,16 +46,12 @@ const (
 	RoleKeyUser    = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 )
 
-// MonitoringComponents are all parts of GKE whose metrics can be kept and that every version takes, in the order of the
-// enumeration (GKE API, MonitoringComponentConfig), in which GKE answers.
-var MonitoringComponents = []string{
-	"SYSTEM_COMPONENTS", "STORAGE", "HPA", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "CADVISOR", "KUBELET", "DCGM",
-}
-
-// LoggingComponents are the parts of GKE whose logs can be kept, in the order of the
-// enumeration (GKE API, LoggingComponentConfig).
-var LoggingComponents = []string{
-	"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER",
+// Components are the parts of GKE whose logs or metrics can be kept and that every version takes, in the order of the
+// enumerations (GKE API, LoggingComponentConfig, MonitoringComponentConfig), in which GKE answers.
+var Components = map[string][]string{
+	"logging": {"SYSTEM_COMPONENTS", "WORKLOADS", "APISERVER", "SCHEDULER", "CONTROLLER_MANAGER"},
+	"monitoring": {"SYSTEM_COMPONENTS", "STORAGE", "HPA", "POD", "DAEMONSET", "DEPLOYMENT", "STATEFULSET", "CADVISOR",
+		"KUBELET", "DCGM"},
 }
 
 // WorkloadPool returns the workload identity pool of a project's pods.

@@ -318,7 +318,7 @@ func set(value reflect.Value, text string) error {
 	var in any = text
 	if value.Kind() == reflect.Slice {
 		var list []any
-		for part := range strings.SplitSeq(text, ",") {
+		for _, part := range Listed(text) {
 			list = append(list, part)
 		}
 		in = list
@@ -368,7 +368,7 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 		case isSecret:
 			Password(d.Problems, path, secret)
 		case f.Tag.Get("enum") != "":
-			OneOf(d.Problems, path, value.String(), strings.Split(f.Tag.Get("enum"), ",")...)
+			OneOf(d.Problems, path, value.String(), Listed(f.Tag.Get("enum"))...)
 		default:
 			Form(d.Problems, path, f.Tag.Get("form"), value.String())
 		}

@@ -8,7 +8,7 @@
 //   - default:"…" is the value of a field that the user omits, or the elements of a list
 //     separated by commas. It applies even if the user omits the object around the field,
 //     unless that object is a nil pointer.
-//   - enum:"A,B" lists the only values of a string, or of each string of a list.
+//   - enum:"A,B" lists the only values of a string, or of each string of a list. See [Listed].
 //   - min:"1" and max:"9" are the bounds of an integer. Of an optional one, 0 means the default
 //     unless min is 0.
 //   - form names what a string or an object has to be, like a label or a host.

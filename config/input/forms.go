@@ -34,8 +34,11 @@ var forms = map[string]form{
 	"name":      {"write a name", validation.IsDNS1035Label},
 	"label":     {"write a name", validation.IsDNS1123Label},
 	"subdomain": {"write a name", validation.IsDNS1123Subdomain},
+	"qualified": {"write a name", validation.IsQualifiedName},
+	"value":     {"write a value", validation.IsValidLabelValue},
+	"variable":  {"write a name", validation.IsEnvVarName},
 	"time":      {"write a time like 2026-12-01T00:00:00Z", instant},
-	"clock":     {"write a time like 03:00", must(regexp.MustCompile(`^([01][0-9]|2[0-3]):[0-5][0-9]$`).MatchString, "must be a time of day in UTC, like 03:00")},
+	"clock":     {"write a time like 03:00", matches(`^([01][0-9]|2[0-3]):[0-5][0-9]$`, "must be a time of day in UTC, like 03:00")},
 	"quantity":  {"write a quantity like 500m", quantity},
 	"bytes":     {"write a quantity like 10Gi", amountOfBytes},
 	"directory": {"write an absolute path, like /checkpoints", directory},
@@ -43,21 +46,21 @@ var forms = map[string]form{
 	"file": {"write the absolute path of the file in the containers, like /workspace/config.yml",
 		must(path.IsAbs, "must be the absolute path of the file in the containers, like /workspace/config.yml")},
 	"bucket": {"write the name of the bucket", bucket},
-	"prefix": {"write a directory in the bucket, like criteo/", must(regexp.MustCompile(`^([^/]+/)+$`).MatchString,
+	"prefix": {"write a directory in the bucket, like criteo/", matches(`^([^/]+/)+$`,
 		"must be a directory in the bucket, without a leading slash and with one at the end, like criteo/")},
-	"below": {"write a path",
-		must(isBelow, "must be a path below the volume's root, without a leading / and without ..")},
-	"address": {"write an address like 10.0.0.2",
-		must(isAddress, "must be an address like 10.0.0.2")},
+	"below":   {"write a path", must(isBelow, "must be a path below the volume's root, without a leading / and without ..")},
+	"address": {"write an address like 10.0.0.2", must(isAddress, "must be an address like 10.0.0.2")},
 	"host": {"write the server's address or name, like 10.0.0.2",
 		must(isHost, "must be an address like 10.0.0.2, or a name like nfs.example.com")},
 	"location": {"write the zone or region of the instance, as `gcloud filestore instances list` shows it",
 		must(isLocation, "must be a zone, like us-central1-a, or a region, like us-central1")},
-	"project": {"write the id of the Google Cloud project, like my-project-123", must(regexp.MustCompile(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`).MatchString,
-		"must be a project id: 6 to 30 lower case letters, digits and hyphens, starting with a letter and not ending with a hyphen; `gcloud projects list` shows yours")},
+	"project": {"write the id of the Google Cloud project, like my-project-123", matches(`^[a-z][a-z0-9-]{4,28}[a-z0-9]$`,
+		"must be a project id: 6 to 30 lower case letters, digits and hyphens, the first a letter and the last no hyphen; "+
+			"`gcloud projects list` shows yours")},
 	"kmsKey": {"write a key", must(KMSKeyForm.MatchString,
 		"must be a Cloud KMS key without a version, as projects/P/locations/L/keyRings/R/cryptoKeys/K; `gcloud kms keys list` lists yours")},
-	"iqn": {"write the name of the target, like iqn.2001-04.com.example:checkpoints", must(regexp.MustCompile(`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`).MatchString, // RFC 3720, 3.2.6.3
+	"iqn": {"write the name of the target, like iqn.2001-04.com.example:checkpoints", matches( // RFC 3720, 3.2.6.3
+		`^(iqn\.[0-9]{4}-[0-9]{2}\.[a-z0-9.-]+(:.*)?|eui\.[0-9A-Fa-f]{16}|naa\.[0-9A-Fa-f]{32})$`,
 		"must be the name of a target, like iqn.2001-04.com.example:checkpoints")},
 }
 
@@ -82,6 +85,10 @@ func must(valid func(string) bool, message string) func(string) []string {
 		}
 		return []string{message}
 	}
+}
+
+func matches(pattern, message string) func(string) []string {
+	return must(regexp.MustCompile(pattern).MatchString, message)
 }
 
 // bucketForm is from Cloud Storage, "Bucket naming requirements".

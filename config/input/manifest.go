@@ -103,7 +103,8 @@ func (r *manifestReader) jobs(at *field.Path, entry any) []any {
 		case "nats.io/v1alpha2 NatsCluster":
 			r.takeNATS(doc)
 		default:
-			r.Undecodable(doc.At.Child("kind"), kind, "must be PersiaJob of persia.com/v1, NatsCluster of nats.io/v1alpha2, or StatefulSet of apps/v1 for a role; apply other objects with kubectl")
+			r.Undecodable(doc.At.Child("kind"), kind, "must be PersiaJob of persia.com/v1, NatsCluster of nats.io/v1alpha2, "+
+				"or StatefulSet of apps/v1 for a role; apply other objects with kubectl")
 		}
 	}
 	if sets.layers != nil {
@@ -121,7 +122,8 @@ func (r *manifestReader) takeNATS(other document) {
 	case first.At == nil:
 		r.nats = other
 	case first.Metadata.Name != other.Metadata.Name || !reflect.DeepEqual(first.Spec, other.Spec):
-		r.Forbidden(other.At, "differs from the NATS of %s, but a stack has only one; make them the same, or remove one and set the values in %s", first.At, r.natsAt)
+		r.Forbidden(other.At, "differs from the NATS of %s, but a stack has only one; make them the same, or remove one and "+
+			"set the values in %s", first.At, r.natsAt)
 	}
 }
 
@@ -129,8 +131,9 @@ func (r *manifestReader) takeNATS(other document) {
 func (r *manifestReader) natsLayers() Layers {
 	spec := r.nats.At.Child("spec")
 	settings := r.respelled(Located{At: spec, Value: r.nats.Spec}, natsSpellings)
-	r.unreadable(spec, r.nats.Spec, fmt.Sprintf("has no counterpart in %s, which has only name, nodePool, and the counterparts of %s; remove it",
-		r.natsAt, And(Words(natsSpellings, func(s spelling) string { return s.written }))))
+	written := strings.Join(Words(natsSpellings, func(s spelling) string { return s.written }), " ")
+	r.unreadable(spec, r.nats.Spec, fmt.Sprintf("has no counterpart in %s, which has only name, nodePool, and the "+
+		"counterparts of %s; remove it", r.natsAt, And(strings.Fields(written))))
 	settings[0] = map[string]any{"name": Located{At: r.nats.At.Child("metadata", "name"), Value: r.nats.Metadata.Name}}
 	return settings
 }
@@ -269,36 +272,26 @@ func objectsOf(text []byte) ([]any, error) {
 	}
 }
 
-// spelling is another name of a field. Both are names joined by dots.
-type spelling struct{ written, canonical string }
+// spelling has the other names of a field, separated by spaces. All are names joined by dots.
+type spelling struct{ canonical, written string }
 
 // jobSpellings are the names of PersiaJob fields in older releases of PERSIA (k8s/src/crd.rs
 // and k8s/example in PersiaML/PERSIA).
 var jobSpellings = []spelling{
-	{"globalConfigPath", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
-	{"embeddingConfigPath", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
-	{"nnWorkerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
-	{"trainerPyEntryPath", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
-	{"dataLoaderPyEntryPath", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
-	{"persiaEnv.PERSIA_GLOBAL_CONFIG_PATH", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
-	{"persiaEnv.PERSIA_EMBEDDING_CONFIG_PATH", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
-	{"persiaEnv.PERSIA_NN_WORKER_PY_ENTRY_PATH", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
-	{"persiaEnv.PERSIA_DATALOADER_PY_ENTRY_PATH", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
-	{"global_config_path", "persiaEnv.PERSIA_GLOBAL_CONFIG"},
-	{"embedding_config_path", "persiaEnv.PERSIA_EMBEDDING_CONFIG"},
-	{"trainer_py_entry_path", "persiaEnv.PERSIA_NN_WORKER_ENTRY"},
-	{"data_loader_py_entry_path", "persiaEnv.PERSIA_DATALOADER_ENTRY"},
-	{"enable_metrics", "enableMetrics"},
-	{"log_level", "logLevel"},
-	{"restart_policy", "restartPolicy"},
-	{"image_pull_policy", "imagePullPolicy"},
-	{"trainer.nproc_per_node", "nnWorker.nprocPerNode"},
-	{"trainer", "nnWorker"},
-	{"nnWorker.nproc_per_node", "nnWorker.nprocPerNode"},
-	{"middlewareServer", "embeddingWorker"},
-	{"embeddingServer", "embeddingParameterServer"},
-	{"embedding_server", "embeddingParameterServer"},
-	{"middleware_server", "embeddingWorker"},
+	{"persiaEnv.PERSIA_GLOBAL_CONFIG", "globalConfigPath global_config_path persiaEnv.PERSIA_GLOBAL_CONFIG_PATH"},
+	{"persiaEnv.PERSIA_EMBEDDING_CONFIG", "embeddingConfigPath embedding_config_path persiaEnv.PERSIA_EMBEDDING_CONFIG_PATH"},
+	{"persiaEnv.PERSIA_NN_WORKER_ENTRY",
+		"nnWorkerPyEntryPath trainerPyEntryPath trainer_py_entry_path persiaEnv.PERSIA_NN_WORKER_PY_ENTRY_PATH"},
+	{"persiaEnv.PERSIA_DATALOADER_ENTRY",
+		"dataLoaderPyEntryPath data_loader_py_entry_path persiaEnv.PERSIA_DATALOADER_PY_ENTRY_PATH"},
+	{"enableMetrics", "enable_metrics"},
+	{"logLevel", "log_level"},
+	{"restartPolicy", "restart_policy"},
+	{"imagePullPolicy", "image_pull_policy"},
+	{"nnWorker.nprocPerNode", "trainer.nproc_per_node nnWorker.nproc_per_node"},
+	{"nnWorker", "trainer"}, // after its fields
+	{"embeddingWorker", "middlewareServer middleware_server"},
+	{"embeddingParameterServer", "embeddingServer embedding_server"},
 }
 
 // natsSpellings are the fields of a NatsCluster for which a stack has settings. The NATS
@@ -306,12 +299,11 @@ var jobSpellings = []spelling{
 var natsSpellings = []spelling{
 	{"size", "size"},
 	{"version", "version"},
-	{"serverImage", "image"},
-	{"natsConfig.maxPayload", "maxPayload"},
-	{"pod.resources", "resources"},
-	{"resources", "resources"},
-	{"pod.antiAffinity", "antiAffinity"},
-	{"pod.enableMetrics", "metrics"},
+	{"image", "serverImage"},
+	{"maxPayload", "natsConfig.maxPayload"},
+	{"resources", "pod.resources resources"},
+	{"antiAffinity", "pod.antiAffinity"},
+	{"metrics", "pod.enableMetrics"},
 }
 
 // OlderNames maps the names of job fields in older releases of PERSIA to the fields, as names
@@ -319,8 +311,10 @@ var natsSpellings = []spelling{
 func OlderNames() map[string]string {
 	names := map[string]string{}
 	for _, s := range jobSpellings {
-		if !strings.Contains(s.written, ".") { // the others are only in manifests
-			names[s.written] = s.canonical
+		for written := range strings.FieldsSeq(s.written) {
+			if !strings.Contains(written, ".") { // the others are only in manifests
+				names[written] = s.canonical
+			}
 		}
 	}
 	return names
@@ -332,23 +326,24 @@ func (r *manifestReader) respelled(object Located, spellings []spelling) Layers 
 	for _, role := range rest {
 		readOnly(role)
 	}
-	layers, from := Layers{object}, map[string]*field.Path{}
+	layers := Layers{object}
 	for _, s := range spellings {
-		value := take(rest, s.written)
-		if value == nil {
-			continue
+		var first *field.Path
+		names := strings.Split(s.canonical, ".")
+		for written := range strings.FieldsSeq(s.written) {
+			value, at, other := take(rest, written), child(object.At, written), first
+			if _, again, _ := unstructured.NestedFieldNoCopy(rest, names...); again {
+				other = child(object.At, s.canonical)
+			}
+			switch {
+			case value == nil:
+			case other != nil:
+				r.Unreadable(at, "sets the same field as %s; remove one of them", other)
+			default:
+				first = at
+				layers = append(layers, nested(names, Located{At: at, Value: value}))
+			}
 		}
-		names, at := strings.Split(s.canonical, "."), child(object.At, s.written)
-		other := from[s.canonical]
-		if _, again, _ := unstructured.NestedFieldNoCopy(rest, names...); again {
-			other = child(object.At, s.canonical)
-		}
-		if other != nil {
-			r.Unreadable(at, "sets the same field as %s; remove one of them", other)
-			continue
-		}
-		from[s.canonical] = at
-		layers = append(layers, nested(names, Located{At: at, Value: value}))
 	}
 	return layers
 }

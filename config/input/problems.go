@@ -113,15 +113,6 @@ func (p *Problems) undecodable(err *field.Error) {
 	p.undecoded = append(p.undecoded, err.Field)
 }
 
-// Name reports a name that a check of apimachinery refuses.
-func (p *Problems) Name(path *field.Path, value string, check func(string) []string) {
-	if value == "" {
-		p.Required(path, "write a name")
-		return
-	}
-	p.InvalidFor(path, value, check(value))
-}
-
 // InvalidFor reports a value with each message of a check of apimachinery.
 func (p *Problems) InvalidFor(path *field.Path, value any, messages []string) {
 	for _, message := range messages {
@@ -151,7 +142,8 @@ func (p *Problems) add(err *field.Error) {
 		}
 	}
 	for _, object := range p.typos {
-		if name, inside := strings.CutPrefix(err.Field, object+"."); inside && err.Type == field.ErrorTypeRequired && !strings.ContainsAny(name, ".[") {
+		name, inside := strings.CutPrefix(err.Field, object+".")
+		if inside && err.Type == field.ErrorTypeRequired && !strings.ContainsAny(name, ".[") {
 			return
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -18,8 +17,8 @@ func TestProblemsArePrintedByPath(t *testing.T) {
 	p.Required(list.Index(2).Child("machineType"), "write a machine type")
 	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
 	p.Forbidden(list.Index(1).Child("spot"), "is not for this pool")
-	p.Name(list.Index(3).Child("name"), "", validation.IsDNS1035Label)
-	p.Name(list.Index(3).Child("name"), "system", validation.IsDNS1035Label)
+	Form(&p, list.Index(3).Child("name"), "name", "")
+	Form(&p, list.Index(3).Child("name"), "name", "system")
 	p.AtMost(3, list.Index(4).Child("name"), "long", "the limit of GKE")
 	assert.False(t, p.None())
 	assert.EqualError(t, p.Err(), `stack configuration: 6 problems

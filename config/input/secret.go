@@ -65,10 +65,11 @@ func CheckSecrets(p *Problems, key *field.Path, tree, written any, into reflect.
 		text := textAt(tree, names)
 		found = found || text != ""
 		if text != "" && (!isSecret || textAt(written, names) == text) {
-			p.Forbidden(path, "is in plain text, so treat it as compromised; choose a new value, and set it with pulumi config set --secret --path '%s'", path)
+			p.Forbidden(path, "is in plain text, so treat it as compromised; choose a new value, and set it with "+
+				"pulumi config set --secret --path '%s'", path)
 		}
 	}
-	const exposed = "is a Pulumi secret, which would be stored in plain text in the cluster and in Pulumi's state; "
+	const exposed = ", which would be stored in plain text in the cluster and in Pulumi's state; "
 	for _, path := range encrypted(key, written) {
 		if slices.ContainsFunc(kept, func(secret string) bool { return within(secret, path.String()) }) {
 			continue
@@ -78,10 +79,11 @@ func CheckSecrets(p *Problems, key *field.Path, tree, written any, into reflect.
 		if envValue.MatchString(path.String()) {
 			remedy = "put it in a Kubernetes Secret, and reference that in valueFrom.secretKeyRef"
 		}
-		p.Forbidden(path, "%s", exposed+remedy)
+		p.Forbidden(path, "is a Pulumi secret%s", exposed+remedy)
 	}
 	if isSecret && !found {
-		p.Forbidden(key, "contains a secret, which would be stored in plain text in the cluster and in Pulumi's state; set values that are not secret without --secret, and for others reference a Kubernetes Secret in valueFrom.secretKeyRef of an environment variable")
+		p.Forbidden(key, "contains a secret%sset values that are not secret without --secret, and for others reference "+
+			"a Kubernetes Secret in valueFrom.secretKeyRef of an environment variable", exposed)
 	}
 }
 

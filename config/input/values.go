@@ -10,6 +10,8 @@ import (
 	"github.com/agext/levenshtein"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/gcp"
 )
 
 // OneOf reports a value that is not allowed, and returns whether it is. Fields with the tag enum need no such call.
@@ -35,6 +37,14 @@ func OnlyFields(p *Problems, path *field.Path, of any, what string, allowed ...s
 			p.Forbidden(at, "the stack does not create or change anything %s; remove it, and write only %s", what, And(allowed))
 		}
 	}
+}
+
+// Listed returns the values that a tag lists: one of [gcp.Components], by its name, or the texts between commas.
+func Listed(tag string) []string {
+	if components := gcp.Components[tag]; components != nil {
+		return components
+	}
+	return strings.Split(tag, ",")
 }
 
 // JSONName returns the name of a field in JSON, or "" for an embedded struct without one.

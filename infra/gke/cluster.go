@@ -202,9 +202,9 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 			GkeBackupAgentConfig:             container.ClusterAddonsConfigGkeBackupAgentConfigArgs{Enabled: pulumi.Bool(true)},
 		},
 
-		LoggingConfig: container.ClusterLoggingConfigArgs{EnableComponents: components(cluster.Logging.Components, gcp.LoggingComponents)},
+		LoggingConfig: container.ClusterLoggingConfigArgs{EnableComponents: components(cluster.Logging.Components, "logging")},
 		MonitoringConfig: container.ClusterMonitoringConfigArgs{
-			EnableComponents:  components(cluster.Monitoring.Components, gcp.MonitoringComponents),
+			EnableComponents:  components(cluster.Monitoring.Components, "monitoring"),
 			ManagedPrometheus: container.ClusterMonitoringConfigManagedPrometheusArgs{Enabled: pulumi.Bool(cluster.Monitoring.ManagedPrometheus)},
 		},
 		CostManagementConfig: container.ClusterCostManagementConfigArgs{Enabled: pulumi.Bool(true)},

@@ -13,6 +13,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
+	"persia/gcp"
 	"persia/infra/iam"
 )
 
@@ -87,9 +88,9 @@ func maintenancePolicy(maintenance config.Maintenance) container.ClusterMaintena
 
 // components are parts of GKE in the order in which GKE answers them: to the provider
 // they are a list, and another order would be a change in every plan.
-func components(chosen, order []string) pulumi.StringArray {
+func components(chosen []string, kind string) pulumi.StringArray {
 	return pulumi.ToStringArray(slices.SortedFunc(slices.Values(chosen), func(a, b string) int {
-		return cmp.Compare(slices.Index(order, a), slices.Index(order, b))
+		return cmp.Compare(slices.Index(gcp.Components[kind], a), slices.Index(gcp.Components[kind], b))
 	}))
 }
 

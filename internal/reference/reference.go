@@ -124,7 +124,7 @@ func readTags(value *jsonschema.Schema, f field) {
 	for inner.Items != nil {
 		inner = inner.Items
 	}
-	for text := range strings.SplitSeq(f.Tag.Get("enum"), ",") {
+	for _, text := range input.Listed(f.Tag.Get("enum")) {
 		if text != "" {
 			inner.Enum = append(inner.Enum, text)
 		}

@@ -41,7 +41,8 @@ type Training struct {
 }
 
 // None says why no training job may be listed.
-const None = "no training job reports its completion: none is there, or all have engine: operator and are suspended or have restartPolicy: Always"
+const None = "no training job reports its completion: none is there, or all have engine: operator and are suspended or have " +
+	"restartPolicy: Always"
 
 // List returns all training jobs that report their end, by name.
 func List(ctx context.Context, client kubernetes.Interface) ([]Training, error) {

@@ -45,15 +45,19 @@ type cause struct {
 var said = []cause{
 	{"quota", "make preflight", []string{"quota", "Quota", "QUOTA_EXCEEDED"}},
 	// A pool has a group in each zone, whose URI includes the zone.
-	{"no machines", "gcloud compute instance-groups managed list --filter name~POOL --uri | xargs -n 1 gcloud compute instance-groups managed list-errors",
+	{"no machines", "gcloud compute instance-groups managed list --filter name~POOL --uri | " +
+		"xargs -n 1 gcloud compute instance-groups managed list-errors",
 		[]string{"out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
 	{"no addresses", "pulumi preview   # lists the address ranges", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
-	{"pool is full", "pulumi config get --path persia:nodePools   # increase maxNodes of POOL, and run pulumi up", []string{"max node group size reached"}},
+	{"pool is full", "pulumi config get --path persia:nodePools   # increase maxNodes of POOL, and run pulumi up",
+		[]string{"max node group size reached"}},
 	{"evicted", describe, []string{"Evicted: "}},
-	{"volume", "kubectl -n NAMESPACE get pvc", []string{"PersistentVolumeClaim", "persistentvolumeclaim", "FailedMount", "FailedAttachVolume", "Multi-Attach"}},
+	{"volume", "kubectl -n NAMESPACE get pvc",
+		[]string{"PersistentVolumeClaim", "persistentvolumeclaim", "FailedMount", "FailedAttachVolume", "Multi-Attach"}},
 	{"image", describe, []string{"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull"}},
 	{"memory", describe, []string{"OOMKilled"}},
-	{"error", "kubectl -n NAMESPACE logs POD --previous --tail 30", []string{"CrashLoopBackOff", "CreateContainerError", "CreateContainerConfigError", "RunContainerError"}},
+	{"error", "kubectl -n NAMESPACE logs POD --previous --tail 30",
+		[]string{"CrashLoopBackOff", "CreateContainerError", "CreateContainerConfigError", "RunContainerError"}},
 	{noRoom, describe, []string{"Insufficient ", "didn't match Pod's node affinity", "untolerated taint", "no nodes available", "node(s)"}},
 }
 

@@ -14,7 +14,7 @@ import (
 
 const (
 	// NamespaceName is the namespace of the master and of its database.
-	NamespaceName = config.PEDLNamespace
+	NamespaceName = "pedl"
 	// AgentNamespaceName is the namespace of the agents. Who runs a pod there may do anything on its node.
 	AgentNamespaceName = "pedl-agents"
 	// serviceAccountName is the service account of all pods, in both namespaces. It has no rights.

@@ -22,7 +22,8 @@ var operatorManifest string
 
 // NewOperator registers the operator with its namespace, identity and kind, after needs. Adopter registers objects
 // that Kubernetes has created already.
-func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderResource, needs []pulumi.CustomResource) []pulumi.CustomResource {
+func NewOperator(r *kube.Registrar, name, image string, adopter pulumi.ProviderResource,
+	needs []pulumi.CustomResource) []pulumi.CustomResource {
 	crd, err := persiaJobs()
 	r.Fail(err)
 	objects := r.Component("persia:operator:Operator", name)
