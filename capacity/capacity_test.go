@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -51,27 +50,4 @@ func assertDigits(t *testing.T, unit, want string, got float64) {
 	value, err := strconv.ParseFloat(want, 64)
 	require.NoError(t, err)
 	assert.InDelta(t, value, got, math.Pow10(-len(decimals)), unit)
-}
-
-// TestPublishedJob compares the catalogue with the known needs of the 100-trillion-parameter training.
-func TestPublishedJob(t *testing.T) {
-	for _, c := range []struct {
-		machine  string
-		cpus     int64
-		gib      int64
-		replicas int64
-	}{
-		{"a2-highgpu-8g", 80, 600, 1},
-		{"n1-highmem-96", 80, 600, 0},
-		{"c2-standard-30", 28, 100, 1},
-		{"m2-ultramem-416", 80, 2500, 4},
-		{"m1-ultramem-80", 80, 2500, 0},
-	} {
-		t.Run(fmt.Sprintf("%s holds %d", c.machine, c.replicas), func(t *testing.T) {
-			m, ok := gcp.Lookup(c.machine)
-			require.True(t, ok)
-			a := Allocatable(m)
-			assert.Equal(t, c.replicas, min(a.MilliCPU/(c.cpus*1000), a.MemoryBytes/(c.gib*GiB)))
-		})
-	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -56,6 +57,15 @@ func TestReference(t *testing.T) {
 	withCredentials, err := imageRead(t, `{"caches": [{"registry": "docker.io", "credentials": {"username": "ads", "passwordSecret": "projects/p/secrets/hub/versions/1"}}]}`, here)
 	require.NoError(t, err)
 	assert.Equal(t, hub+"/ads/nn-worker:1", withCredentials.PrivateReference("ads/nn-worker:1"))
+}
+
+func TestLooseImages(t *testing.T) {
+	for image, loose := range map[string]bool{
+		"nats": true, "nats:latest": true, "nats:2.12.12": false, "registry:5000/nats": true,
+		"registry:5000/nats:2": false, "nats@sha256:" + strings.Repeat("0", 64): false,
+	} {
+		assert.Equal(t, loose, isLooseImage(image), image)
+	}
 }
 
 func TestCacheNames(t *testing.T) {

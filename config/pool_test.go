@@ -198,17 +198,6 @@ func TestDefaultsOfNodePools(t *testing.T) {
 		require.NoError(t, err)
 		return s.NodePools[3]
 	}
-	policy := func(settings edits) string {
-		settings["nodes"] = nil
-		settings["autoscaling"] = edits{"minNodes": 0, "maxNodes": 4}
-		return load(spareGPUs(settings)).Autoscaling.LocationPolicy
-	}
-	cpus := edits{"machineType": "n2-standard-32", "gpu": nil}
-	assert.Equal(t, "ANY", policy(edits{}))
-	assert.Equal(t, "BALANCED", policy(cpus))
-	assert.Equal(t, "ANY", policy(cpus.And(edits{"spot": true})))
-	assert.Equal(t, "ANY", policy(cpus.And(edits{"queuedProvisioning": true})))
-
 	zero, one, two, six, twenty := 0, 1, 2, 6, 20
 	for name, c := range map[string]struct {
 		stack edits

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -172,23 +171,6 @@ func TestKeys(t *testing.T) {
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(read)), config.Keys())
 }
 
-// TestStackFiles checks that the stacks of this repository are valid, and that Pulumi.yaml
-// declares the keys that Load reads.
-func TestStackFiles(t *testing.T) {
-	files, err := filepath.Glob("../Pulumi.*.yaml")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
-			_, err := config.Load(testkit.Parse(t, read(t, file)).Decrypted().Get, nil)
-			assert.NoError(t, err)
-		})
-	}
-	declared := testkit.Parse(t, read(t, "../Pulumi.yaml"))
-	delete(declared, "pulumi:tags") // where `pulumi new` says what a project is made from
-	assert.ElementsMatch(t, config.Keys(), slices.Collect(maps.Keys(declared)))
-}
-
 func read(t testing.TB, file string) string {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -236,7 +218,8 @@ func hostPath(path string) edits { return edits{"hostPath": edits{"path": path}}
 
 // TestRefusesInput checks the messages for input that would otherwise fail, or do harm, long after `pulumi up`.
 func TestRefusesInput(t *testing.T) {
-	const limits, mount = "persia:jobs[0].dataloader.resources.limits", "persia:jobs[0].mounts[0].mountPath"
+	const resources, mount = "persia:jobs[0].dataloader.resources", "persia:jobs[0].mounts[0].mountPath"
+	const limits, requests = resources + ".limits", resources + ".requests"
 	const podMount, podVolume = "persia:jobs[0].dataloader.volumeMounts[0].mountPath", "persia:jobs[0].volumes[0].hostPath.path"
 	asking := func(name string, amount any) edits {
 		return edits{limits: edits{"cpu": 1, "memory": "12Gi", name: amount}}
@@ -246,8 +229,14 @@ func TestRefusesInput(t *testing.T) {
 		// Resources.
 		{"extended resource", asking("example.com/fpga", 1), limits + "[example.com/fpga]", []string{`"1"`, `not a resource of any node of pool "loaders"`, "remove it"}},
 		{"disk in bytes", asking("ephemeral-storage", 10), limits + "[ephemeral-storage]", []string{`"10"`, "in bytes", "without a unit is in bytes"}},
-		{"CPUs overflow", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": "9E", "memory": "12Gi"}, "requests": edits{"cpu": 1}}}, limits + "[cpu]", []string{`"9E"`, "more than any machine has"}},
-		{"memory overflows", edits{"persia:jobs[0].dataloader.resources": edits{"limits": edits{"cpu": 1, "memory": "16Ei"}, "requests": edits{"memory": "1Gi"}}}, limits + "[memory]", []string{"more than any machine has"}},
+		{"memory without a unit", edits{limits + ".memory": 600}, limits + "[memory]", []string{`"600": is less than 1Mi`}},
+		{"no CPU", edits{limits + ".cpu": 0}, limits + "[cpu]", []string{"more than 0"}},
+		{"a request over the limit", edits{limits + ".cpu": 1, requests: edits{"cpu": 2}}, requests + "[cpu]", []string{`"2": must be at most the limit, 1`}},
+		{"part of a GPU", asking("nvidia.com/gpu", "500m"), limits + "[nvidia.com/gpu]", []string{"whole number"}},
+		{"GPUs without a limit", edits{requests: edits{"nvidia.com/gpu": 1}}, requests + "[nvidia.com/gpu]", []string{"write it only in limits"}},
+		{"claims", edits{resources + ".claims": []any{edits{"name": "a"}}}, resources + ".claims", []string{"limits and requests"}},
+		{"CPUs overflow", edits{resources: edits{"limits": edits{"cpu": "9E", "memory": "12Gi"}, "requests": edits{"cpu": 1}}}, limits + "[cpu]", []string{`"9E"`, "more than any machine has"}},
+		{"memory overflows", edits{resources: edits{"limits": edits{"cpu": 1, "memory": "16Ei"}, "requests": edits{"memory": "1Gi"}}}, limits + "[memory]", []string{"more than any machine has"}},
 		{"replicas overflow", edits{"persia:jobs[0].dataloader.replicas": 4294967297}, "persia:jobs[0].dataloader.replicas", []string{"4294967297", "at most 200000"}},
 		// Directories.
 		{"system directory of the node", withVolume(hostPath("/etc/kubernetes"), "/data"), podVolume, []string{`"/etc/kubernetes"`, "/etc, which belongs to the node", "/var/lib/data"}},

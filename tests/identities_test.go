@@ -15,10 +15,7 @@ import (
 // TestOneIdentityForEachStackAndJob: IAM knows an account by project, namespace and name, so stacks of one
 // project, and jobs of one stack, have an account each. A job that does not mount a bucket does not reach it.
 func TestOneIdentityForEachStackAndJob(t *testing.T) {
-	configuration := programtest.ReadStack(t, "examples/Pulumi.jobs.yaml")
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		delete(jobs.([]any)[1].(map[string]any), "mounts")
-	})
+	configuration := programtest.ReadStack(t, "examples/Pulumi.jobs.yaml", testkit.Edits{"persia:jobs[1].mounts": nil})
 	owners := map[string]string{}
 	for _, stack := range []string{"acme/dev", "acme/prod", "acme/Dev", "acme/de_v", "acme/de-v", "other/dev"} {
 		organization, name, _ := strings.Cut(stack, "/")

@@ -123,10 +123,7 @@ func TestPrivateImagesNeedCredentials(t *testing.T) {
 	pedl := imagesOf(deployWithCaches(t, "examples/Pulumi.pedl.yaml", `[{"registry": "docker.io"}]`))
 	assert.Contains(t, pedl, "determinedai/pedl-master:0.9.0")
 	assert.Contains(t, pedl, "determinedai/pedl-agent:0.9.0")
-	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		jobs.([]any)[0].(map[string]any)["imagePullSecrets"] = []any{map[string]any{"name": "hub"}}
-	})
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{"persia:jobs[0].imagePullSecrets": []any{testkit.Edits{"name": "hub"}}})
 	assert.Contains(t, imagesOf(programtest.MustDeploy(t, configuration)), "persiaml/persia-cuda-runtime:latest")
 }
 

@@ -74,16 +74,15 @@ func TestParityFields(t *testing.T) {
 
 // TestOperatorPlan compares all that a job left to PERSIA's operator registers, and the operator, with a file.
 func TestOperatorPlan(t *testing.T) {
-	configuration := programtest.LeftToOperator(t)
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		job := jobs.([]any)[0].(map[string]any)
-		job["volumes"] = []any{map[string]any{"name": "scratch", "emptyDir": map[string]any{}}}
-		job["restartPolicy"], job["imagePullPolicy"], job["logLevel"] = "OnFailure", "IfNotPresent", "debug"
-		role := job["dataloader"].(map[string]any)
-		role["image"] = "registry.example.com/loader:1"
-		role["env"] = []any{map[string]any{"name": "LOG_DIR", "value": "/tmp"}}
-		role["mounts"] = []any{map[string]any{"volume": "data", "mountPath": "/data", "readOnly": true}}
-		role["volumeMounts"] = []any{map[string]any{"name": "scratch", "mountPath": "/scratch", "subPath": "a"}}
+	type edits = testkit.Edits
+	const job, role = "persia:jobs[0].", "persia:jobs[0].dataloader."
+	configuration := programtest.LeftToOperator(t, edits{
+		job + "volumes":       []any{edits{"name": "scratch", "emptyDir": edits{}}},
+		job + "restartPolicy": "OnFailure", job + "imagePullPolicy": "IfNotPresent", job + "logLevel": "debug",
+		role + "image":        "registry.example.com/loader:1",
+		role + "env":          []any{edits{"name": "LOG_DIR", "value": "/tmp"}},
+		role + "mounts":       []any{edits{"volume": "data", "mountPath": "/data", "readOnly": true}},
+		role + "volumeMounts": []any{edits{"name": "scratch", "mountPath": "/scratch", "subPath": "a"}},
 	})
 	var text strings.Builder
 	for _, resource := range planOf(t, programtest.MustDeploy(t, configuration)) {
@@ -99,11 +98,9 @@ func deployManifest(t *testing.T, manifest string) *testkit.Recorder {
 	t.Helper()
 	project := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(project, "job.yml"), []byte(manifest), 0o600))
-	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
-	configuration["persia:jobs"] = `[{"manifest": "job.yml", "nodePool": "gpu"}]`
-	programtest.Edit(t, configuration, "persia:nodePools", func(pools any) {
-		pool := pools.([]any)[0].(map[string]any)
-		pool["machineType"], pool["gpu"], pool["nodes"] = "g2-standard-96", map[string]any{"type": "nvidia-l4", "count": 8}, 2
+	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml", testkit.Edits{
+		"persia:jobs[0]":                  testkit.Edits{"manifest": "job.yml", "nodePool": "gpu"},
+		"persia:nodePools[0].machineType": "g2-standard-96", "persia:nodePools[0].gpu.count": 8, "persia:nodePools[0].nodes": 2,
 	})
 	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: project}, nil)
 	require.NoError(t, err)

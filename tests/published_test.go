@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -59,26 +58,24 @@ func deployPublished(t *testing.T) *testkit.Recorder {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "train.persia.yml"), text, 0o600))
-	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
-	jobs, err := json.Marshal([]any{map[string]any{
+	type edits = testkit.Edits
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml", edits{"persia:nats": edits{"nodePool": "nats"}, "persia:jobs[0]": edits{
 		"manifest": "train.persia.yml", "name": "criteo",
-		"persiaEnv": map[string]any{
+		"persiaEnv": edits{
 			"PERSIA_GLOBAL_CONFIG": "/workspace/persia-exp/global_config.yml", "PERSIA_EMBEDDING_CONFIG": "/workspace/persia-exp/criteo_embedding_config.yml",
 			"PERSIA_NN_WORKER_ENTRY": "/workspace/persia-exp/train.py", "PERSIA_DATALOADER_ENTRY": "/workspace/persia-exp/data_compose.py",
 		},
 		"env": []any{
-			map[string]any{"name": "PERSIA_MODEL_CONFIG", "value": "/workspace/persia-exp/criteo_config.yml"},
-			map[string]any{"name": "LOG_DIR", "value": "/workspace/logs/"},
+			edits{"name": "PERSIA_MODEL_CONFIG", "value": "/workspace/persia-exp/criteo_config.yml"},
+			edits{"name": "LOG_DIR", "value": "/workspace/logs/"},
 		},
-		"script":                   map[string]any{"runtime": "/workspace/persia-exp/runtime/avx2"},
-		"mounts":                   []any{map[string]any{"volume": "workspace", "mountPath": "/workspace"}},
-		"nnWorker":                 map[string]any{"nodePool": "nn-workers"},
-		"dataloader":               map[string]any{"nodePool": "dataloaders"},
-		"embeddingWorker":          map[string]any{"nodePool": "embedding-workers"},
-		"embeddingParameterServer": map[string]any{"nodePool": "embedding-ps"},
+		"script":                   edits{"runtime": "/workspace/persia-exp/runtime/avx2"},
+		"mounts":                   []any{edits{"volume": "workspace", "mountPath": "/workspace"}},
+		"nnWorker":                 edits{"nodePool": "nn-workers"},
+		"dataloader":               edits{"nodePool": "dataloaders"},
+		"embeddingWorker":          edits{"nodePool": "embedding-workers"},
+		"embeddingParameterServer": edits{"nodePool": "embedding-ps"},
 	}})
-	require.NoError(t, err)
-	configuration["persia:jobs"], configuration["persia:nats"] = string(jobs), `{"nodePool": "nats"}`
 	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: dir}, nil)
 	require.NoError(t, err)
 	return recorder

@@ -7,37 +7,20 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestPreflight(t *testing.T) {
+func TestExitCodes(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Chdir("../..")
-	cases := map[string]struct {
-		args           []string
-		code           int
-		stdout, stderr string
-	}{
-		"help":             {[]string{"--help"}, 0, "Exit codes:", ""},
-		"missing":          {[]string{"--stack", "prod"}, 1, "missing    gke-gcloud-auth-plugin ", ""},
-		"an unknown stack": {[]string{"--stack", "nowhere"}, 2, "", "persia preflight: there is no stack \"nowhere\""},
-		"an unknown flag":  {[]string{"--stacks"}, 2, "", "unknown flag: --stacks"},
-		"an argument":      {[]string{"prod"}, 2, "", `unknown command "prod" for "persia preflight"`},
-	}
-	for name, test := range cases {
-		t.Run(name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			assert.Equal(t, test.code, run(t.Context(), append([]string{"preflight"}, test.args...), &stdout, &stderr), &stderr)
-			assert.Contains(t, stdout.String(), test.stdout)
-			assert.Contains(t, stderr.String(), test.stderr)
-		})
-	}
-}
-
-func TestComment(t *testing.T) {
 	for name, test := range map[string]struct {
 		args           []string
 		code           int
 		stdout, stderr string
 	}{
-		"a preview that fails": {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
+		"help":                 {[]string{"preflight", "--help"}, 0, "Exit codes:", ""},
+		"missing":              {[]string{"preflight", "--stack", "prod"}, 1, "missing    gke-gcloud-auth-plugin ", ""},
+		"an unknown stack":     {[]string{"preflight", "--stack", "nowhere"}, 2, "", "persia preflight: there is no stack \"nowhere\""},
+		"an unknown flag":      {[]string{"preflight", "--stacks"}, 2, "", "unknown flag: --stacks"},
+		"an argument":          {[]string{"preflight", "prod"}, 2, "", `unknown command "prod" for "persia preflight"`},
+		"a preview that fails": {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "/bin/sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
 		"no such command":      {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: fork/exec ./nowhere"},
 		"no stack":             {[]string{"comment"}, 2, "", "persia comment: required flag(s) \"stack\" not set"},
 		"another command":      {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
-	"persia/internal/testkit"
 )
 
 // TestRanges checks that the range of the nodes only grows, because any other would replace the cluster under
@@ -53,17 +52,7 @@ func TestRanges(t *testing.T) {
 		"larger for pods, before a cluster": {withoutCluster, in{"network.pods": "10.64.0.0/13"}, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
-			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-				for setting, value := range c.wanted {
-					set(t, cluster, setting, value)
-				}
-			})
-			there := testkit.Cloud{}
-			if c.state != nil {
-				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
-			}
-			_, err := programtest.Deploy(t, configuration, there)
+			_, err := programtest.Deploy(t, programtest.ReadStack(t, "Pulumi.dev.yaml", ofCluster(c.wanted)), upBefore(c.state))
 			if c.refused == "" {
 				require.NoError(t, err)
 				return

@@ -71,22 +71,7 @@ func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 		"permitted, and nothing replaced": {running, settings{"replace": "persia-dev"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
-			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-				for path, value := range c.edits {
-					if path != "persia:project" {
-						set(t, cluster, path, value)
-					}
-				}
-			})
-			if project, edited := c.edits["persia:project"].(string); edited {
-				configuration["persia:project"] = project
-			}
-			there := testkit.Cloud{}
-			if c.state != nil {
-				there["outputs"], there["resources"] = settings{"clusterName": "persia-dev"}, c.state
-			}
-			recorder, err := programtest.Deploy(t, configuration, there)
+			recorder, err := programtest.Deploy(t, programtest.ReadStack(t, "Pulumi.dev.yaml", ofCluster(c.edits)), upBefore(c.state))
 			if c.refuses == nil {
 				require.NoError(t, err)
 				return

@@ -1,7 +1,6 @@
 package gke_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -17,9 +16,24 @@ const aKey = "projects/my-keys/locations/us-central1/keyRings/gke/cryptoKeys/clu
 
 type settings = map[string]any
 
-// set puts a value at a path of names, like network.nodes.
-func set(t *testing.T, object any, path string, value any) {
-	testkit.Edit(t, object, strings.Split(path, "."), value)
+// ofCluster are edits of persia:cluster, and of whole keys.
+func ofCluster(edits settings) testkit.Edits {
+	all := testkit.Edits{}
+	for path, value := range edits {
+		if !strings.HasPrefix(path, "persia:") {
+			path = "persia:cluster." + path
+		}
+		all[path] = value
+	}
+	return all
+}
+
+// upBefore is what there is of the stack dev after an update, or nothing.
+func upBefore(state settings) testkit.Cloud {
+	if state == nil {
+		return nil
+	}
+	return testkit.Cloud{"outputs": settings{"clusterName": "persia-dev"}, "resources": state}
 }
 
 // TestClusterSettings: each setting of persia:cluster reaches Google Cloud. The golden plans show the defaults.
@@ -42,8 +56,7 @@ func TestClusterSettings(t *testing.T) {
 		{"monitoring.components", []any{"DCGM", "SYSTEM_COMPONENTS"}, testkit.Cluster, "", "monitoringConfig.enableComponents", []any{"SYSTEM_COMPONENTS", "DCGM"}},
 	} {
 		t.Run(c.setting+c.name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
-			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) { set(t, cluster, c.setting, c.value) })
+			configuration := programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{"persia:cluster." + c.setting: c.value})
 			if c.input == nil {
 				c.input = c.value
 			}
@@ -65,8 +78,8 @@ func TestNodePoolSettings(t *testing.T) {
 		"autoscaling of spot": {`{machineType: n2-standard-32, autoscaling: {minNodes: 0, maxNodes: 7}, spot: true}`, `{autoscaling.locationPolicy: ANY}`},
 		"autoscaling of GPUs": {`{machineType: a2-highgpu-8g, gpu: {type: nvidia-tesla-a100, count: 8}, autoscaling: {minNodes: 0, maxNodes: 7}}`, `{autoscaling.locationPolicy: ANY}`},
 		"a location policy":   {`{machineType: a2-highgpu-8g, gpu: {type: nvidia-tesla-a100, count: 8}, autoscaling: {minNodes: 0, maxNodes: 7, locationPolicy: BALANCED}}`, `{autoscaling.locationPolicy: BALANCED}`},
-		"queued provisioning": {`{machineType: a2-highgpu-8g, gpu: {type: nvidia-tesla-a100, count: 8}, autoscaling: {minNodes: 0, maxNodes: 7}, queuedProvisioning: true}`,
-			`{queuedProvisioning: {enabled: true}, nodeConfig.reservationAffinity: {consumeReservationType: NO_RESERVATION}, management.autoRepair: false}`},
+		"queued provisioning": {`{machineType: n2-standard-32, autoscaling: {minNodes: 0, maxNodes: 7}, queuedProvisioning: true}`,
+			`{autoscaling.locationPolicy: ANY, queuedProvisioning: {enabled: true}, nodeConfig.reservationAffinity: {consumeReservationType: NO_RESERVATION}, management.autoRepair: false}`},
 		"GPUs": {`{machineType: a2-highgpu-8g, nodes: 2, gpu: {type: nvidia-tesla-a100, count: 8}, fastSocket: true, compactPlacement: true, upgrade: {maxSurge: 1}}`,
 			`{nodeConfig.guestAccelerators: [{type: nvidia-tesla-a100, count: 8, gpuDriverInstallationConfig: {gpuDriverVersion: DEFAULT}}], nodeConfig.fastSocket: {enabled: true},
 			placementPolicy: {type: COMPACT}, upgradeSettings.maxSurge: 1}`},
@@ -97,16 +110,10 @@ func TestNodePoolSettings(t *testing.T) {
 // withPool returns a pool that is added to the published deployment.
 func withPool(t *testing.T, pool settings) testkit.Resource {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
-	programtest.Edit(t, configuration, "persia:nvidiaDriver", func(driver any) { driver.(settings)["installer"] = "managed" })
-	var pools []settings
-	require.NoError(t, json.Unmarshal([]byte(configuration["persia:nodePools"]), &pools))
 	if pool["zones"] == nil {
 		pool["zones"] = []any{"us-central1-a"}
 	}
-	text, err := json.Marshal(append(pools, pool))
-	require.NoError(t, err)
-	configuration["persia:nodePools"] = string(text)
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{"persia:nvidiaDriver.installer": "managed", "persia:nodePools[5]": pool})
 	return programtest.MustDeploy(t, configuration).One(t, testkit.NodePool, "persia-prod-spare")
 }
 
@@ -132,10 +139,7 @@ func TestEncryptedSecrets(t *testing.T) {
 		"in a cluster that replaces it": {aKey, encryption("ALL_OBJECTS_ENCRYPTION_ENABLED", aKey), "10.9.0.0/28", encryption("ENCRYPTED", aKey)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
-			programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-				set(t, cluster, "encryption.secrets", c.key)
-			})
+			configuration := programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{"persia:cluster.encryption.secrets": c.key})
 			there := testkit.Cloud{}
 			if c.had != nil {
 				there["outputs"] = settings{"clusterName": "persia-prod"}

@@ -11,21 +11,6 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestRenamedVolume checks that a new name of a volume does not change its storage, which has a name of its own.
-func TestRenamedVolume(t *testing.T) {
-	for name, test := range created {
-		t.Run(name, func(t *testing.T) {
-			before := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
-			volume := test.source(map[string]any{"kmsKey": kmsKey})
-			volume["name"], volume["claim"] = "renamed", "renamed"
-			after := programtest.MustDeploy(t, withVolume(t, volume), nil)
-			for _, token := range []string{test.typeToken, testkit.KeyGrant} {
-				assert.Equal(t, before.All(t, token)[0].URN, after.All(t, token)[0].URN)
-			}
-		})
-	}
-}
-
 // inState returns the outputs of created storage in the state of the stack.
 func inState(typeToken string, labels map[string]any) map[string]any {
 	outputs := map[string]any{"project": "my-project", "labels": labels}
@@ -98,11 +83,8 @@ func TestNoEditDeletes(t *testing.T) {
 // TestOneGrantOfAKey checks that all users of a key share one grant, because IAM stores it once,
 // and that the grant belongs to none of them: a disk that outlives the stack needs it.
 func TestOneGrantOfAKey(t *testing.T) {
-	configuration := withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey}))
-	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-		cluster.(map[string]any)["encryption"] = map[string]any{"bootDisks": kmsKey, "secrets": kmsKey}
-	})
-	recorder := programtest.MustDeploy(t, configuration, nil)
+	recorder := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey}),
+		testkit.Edits{"persia:cluster.encryption": map[string]any{"bootDisks": kmsKey, "secrets": kmsKey}}))
 	grants := recorder.All(t, testkit.KeyGrant)
 	require.Len(t, grants, 2, "one for each service")
 	for _, grant := range grants {

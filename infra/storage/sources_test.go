@@ -1,8 +1,6 @@
 package storage_test
 
 import (
-	"encoding/json"
-	"maps"
 	"strings"
 	"testing"
 
@@ -23,18 +21,11 @@ const (
 	regionDiskID = "projects/my-project/regions/us-central1/disks/d"
 )
 
-// withVolume returns the stack dev with one more volume, which nothing mounts.
-func withVolume(t *testing.T, volume map[string]any) map[string]string {
+// withVolume returns the stack dev with one more volume, which nothing mounts, and other edits.
+func withVolume(t *testing.T, volume map[string]any, edits ...testkit.Edits) map[string]string {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
-	var volumes []any
-	require.NoError(t, json.Unmarshal([]byte(configuration["persia:storage"]), &volumes))
-	more := map[string]any{"name": "more", "claim": "more-pvc", "size": "1Ti"}
-	maps.Copy(more, volume)
-	text, err := json.Marshal(append(volumes, more))
-	require.NoError(t, err)
-	configuration["persia:storage"] = string(text)
-	return configuration
+	more := testkit.Edits{"persia:storage[1]": testkit.Edits{"name": "more", "claim": "more-pvc", "size": "1Ti"}.And(volume)}
+	return programtest.ReadStack(t, "Pulumi.dev.yaml", append([]testkit.Edits{more}, edits...)...)
 }
 
 // source returns a volume over a source.
@@ -164,15 +155,11 @@ func TestReclaimPolicy(t *testing.T) {
 // TestMounts: the job's for every role, a role's own in addition to them, each read-only or
 // not, and one volume of the pod for a claim that is mounted twice.
 func TestMounts(t *testing.T) {
-	configuration := withVolume(t, source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}}))
-	programtest.Edit(t, configuration, "persia:jobs", func(jobs any) {
-		job := jobs.([]any)[0].(map[string]any)
-		job["dataloader"].(map[string]any)["mounts"] = []any{
-			map[string]any{"volume": "more", "mountPath": "/data", "readOnly": true},
-			map[string]any{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
-		}
-	})
-	recorder := programtest.MustDeploy(t, configuration, nil)
+	bucket := source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}})
+	recorder := programtest.MustDeploy(t, withVolume(t, bucket, testkit.Edits{"persia:jobs[0].dataloader.mounts": []any{
+		map[string]any{"volume": "more", "mountPath": "/data", "readOnly": true},
+		map[string]any{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
+	}}))
 	set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-dataloader"))
 	claims := map[string]bool{}
 	names := map[string]string{}

@@ -5,6 +5,7 @@ package programtest
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path"
 	"path/filepath"
@@ -108,43 +109,32 @@ func StackFiles(t testing.TB) []string {
 	return paths
 }
 
-// ReadStack is a stack file as Pulumi hands it to the program. Its path is from the root.
-func ReadStack(t testing.TB, path string) map[string]string {
+// ReadStack is a stack file after some edits, as Pulumi hands it to the program. Its path is from the root.
+func ReadStack(t testing.TB, path string, edits ...testkit.Edits) map[string]string {
 	t.Helper()
 	file, err := input.ReadStackFile(os.DirFS(testkit.Root(t)), path, config.Namespace)
 	require.NoError(t, err)
 	require.NotEmpty(t, file.Config)
-	return file.Config.Decrypted().Texts()
+	keys := file.Config.Decrypted()
+	for _, changes := range edits {
+		changes.In(t, keys)
+	}
+	return keys.Texts()
 }
 
-// Edit changes one key of a configuration.
-func Edit(t testing.TB, configuration map[string]string, key string, change func(value any)) {
+// LeftToOperator is the stack prod with its job left to PERSIA's operator, after some edits.
+func LeftToOperator(t testing.TB, edits ...testkit.Edits) map[string]string {
 	t.Helper()
-	var value any
-	require.NoError(t, json.Unmarshal([]byte(configuration[key]), &value))
-	change(value)
-	text, err := json.Marshal(value)
-	require.NoError(t, err)
-	configuration[key] = string(text)
-}
-
-// LeftToOperator is the stack prod with its job left to PERSIA's operator.
-func LeftToOperator(t testing.TB) map[string]string {
-	t.Helper()
-	configuration := ReadStack(t, "Pulumi.prod.yaml")
-	delete(configuration, "persia:images") // an image that is left out stays so
-	configuration["persia:operator"] = `{"image": "registry.example.com/persia@` + config.ImagePause.Digest + `"}`
-	Edit(t, configuration, "persia:nodePools", func(pools any) {
-		for _, pool := range pools.([]any) {
-			delete(pool.(map[string]any), "taints")
-		}
-	})
-	configuration["persia:storage"] = `[
-		{"name": "workspace", "claim": "workspace", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/workspace"}},
-		{"name": "data", "size": "1Ti", "nfs": {"server": "10.0.0.2", "path": "/data"}}
-	]`
-	Edit(t, configuration, "persia:jobs", func(jobs any) {
-		jobs.([]any)[0].(map[string]any)["engine"] = "operator"
-	})
-	return configuration
+	left := testkit.Edits{
+		"persia:images":         nil, // an image that is left out stays so
+		"persia:operator.image": "registry.example.com/persia@" + config.ImagePause.Digest,
+		"persia:storage[0]": testkit.Edits{"name": "workspace", "claim": "workspace", "size": "1Ti",
+			"nfs": testkit.Edits{"server": "10.0.0.2", "path": "/workspace"}},
+		"persia:storage[1]":     testkit.Edits{"name": "data", "size": "1Ti", "nfs": testkit.Edits{"server": "10.0.0.2", "path": "/data"}},
+		"persia:jobs[0].engine": "operator",
+	}
+	for pool := range 5 {
+		left[fmt.Sprintf("persia:nodePools[%d].taints", pool)] = nil
+	}
+	return ReadStack(t, "Pulumi.prod.yaml", append([]testkit.Edits{left}, edits...)...)
 }

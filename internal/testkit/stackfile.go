@@ -40,6 +40,14 @@ func (e Edits) And(more Edits) Edits {
 	return all
 }
 
+// In makes the edits in the keys of a stack file.
+func (e Edits) In(t testing.TB, keys map[string]any) {
+	t.Helper()
+	for _, path := range slices.Sorted(maps.Keys(e)) {
+		Edit(t, keys, pathElement.FindAllString(path, -1), e[path])
+	}
+}
+
 // Refusal is a mistake and its error: the path, and parts of the line, such as the value and the remedy.
 type Refusal = struct {
 	Name  string
@@ -114,9 +122,7 @@ func Load(t testing.TB, changes Edits) (*config.Stack, error) {
 func File(t testing.TB, changes Edits) func(string) (string, bool) {
 	t.Helper()
 	keys := Parse(t, Base)
-	for _, path := range slices.Sorted(maps.Keys(changes)) {
-		Edit(t, map[string]any(keys), pathElement.FindAllString(path, -1), changes[path])
-	}
+	changes.In(t, keys)
 	if _, err := config.Load(keys.Get, embed.FS{}); err == nil {
 		AssertInSchema(t, keys)
 	}

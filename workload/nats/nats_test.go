@@ -40,16 +40,12 @@ func TestSeedNATS(t *testing.T) {
 // natsOf returns the resources of the stack prod with other settings for NATS.
 func natsOf(t *testing.T, settings string) *testkit.Recorder {
 	t.Helper()
-	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml")
-	delete(configuration, "persia:images") // the images are as they are published
-	configuration["persia:nats"] = settings
-	programtest.Edit(t, configuration, "persia:cluster", func(cluster any) {
-		// The seed's one server of 8 GiB is on the system pool.
-		cluster.(map[string]any)["systemPool"] = map[string]any{"machineType": "e2-standard-8", "nodes": 3}
+	configuration := programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{
+		"persia:images":                         nil,             // the images are as they are published
+		"persia:cluster.systemPool.machineType": "e2-standard-8", // the seed's one server of 8 GiB is there
 	})
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	return recorder
+	configuration["persia:nats"] = settings
+	return programtest.MustDeploy(t, configuration)
 }
 
 func TestPodMonitoring(t *testing.T) {

@@ -106,11 +106,8 @@ func TestPEDLDatabaseIsKept(t *testing.T) {
 
 // TestWithoutPEDL checks that {}, the default in Pulumi.yaml, registers nothing.
 func TestWithoutPEDL(t *testing.T) {
-	configuration := programtest.ReadStack(t, "Pulumi.dev.yaml")
-	configuration["persia:pedl"] = "{}"
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	assert.Equal(t, programtest.DeployFile(t, "Pulumi.dev.yaml").URNs(), recorder.URNs())
+	without := programtest.ReadStack(t, "Pulumi.dev.yaml", testkit.Edits{"persia:pedl": fields{}})
+	assert.Equal(t, programtest.DeployFile(t, "Pulumi.dev.yaml").URNs(), programtest.MustDeploy(t, without).URNs())
 }
 
 // assertHides checks that a text contains no secret, neither plain nor in base64 as in a Secret.

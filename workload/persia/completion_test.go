@@ -16,16 +16,13 @@ import (
 // TestStatusOfEachEngine: whichever engine runs a job, the command status finds its completion, among other Kubernetes Jobs
 // with the job's label, and reads the plan's prediction from it.
 func TestStatusOfEachEngine(t *testing.T) {
-	jobSet, predicts := programtest.ReadStack(t, "Pulumi.prod.yaml"), programtest.ReadStack(t, "Pulumi.prod.yaml")
-	programtest.Edit(t, jobSet, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["engine"] = "jobset" })
-	programtest.Edit(t, predicts, "persia:jobs", func(jobs any) { jobs.([]any)[0].(map[string]any)["checkpointSeconds"] = 360 })
-	predicts["persia:machineTypes"] = `{"a2-highgpu-8g": {"hoursBetweenFailures": 100}}`
 	for engine, configuration := range map[string]map[string]string{
-		"statefulset": predicts, "jobset": jobSet, "operator": programtest.LeftToOperator(t),
+		"statefulset": programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{
+			"persia:jobs[0].checkpointSeconds": 360, "persia:machineTypes": testkit.Edits{"a2-highgpu-8g": testkit.Edits{"hoursBetweenFailures": 100}}}),
+		"jobset":   programtest.ReadStack(t, "Pulumi.prod.yaml", testkit.Edits{"persia:jobs[0].engine": "jobset"}),
+		"operator": programtest.LeftToOperator(t),
 	} {
-		recorder, err := programtest.Deploy(t, configuration)
-		require.NoError(t, err)
-		job := testkit.Object[batchv1.Job](t, recorder.One(t, "kubernetes:batch/v1:Job", "criteo-completion"))
+		job := testkit.Object[batchv1.Job](t, programtest.MustDeploy(t, configuration).One(t, "kubernetes:batch/v1:Job", "criteo-completion"))
 		t.Run(engine, func(t *testing.T) {
 			server := job.DeepCopy()
 			server.Name, server.Labels["app.kubernetes.io/name"] = "criteo-embedding-ps-0", "embedding-ps"

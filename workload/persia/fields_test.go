@@ -16,29 +16,14 @@ import (
 // operator, after some edits.
 func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
 	t.Helper()
-	var configuration map[string]string
 	switch stack {
 	case "operator":
-		configuration = programtest.LeftToOperator(t)
+		return programtest.MustDeploy(t, programtest.LeftToOperator(t, edits))
 	case "existing":
-		configuration = programtest.ReadStack(t, "examples/Pulumi.existing.yaml")
+		return programtest.MustDeploy(t, programtest.ReadStack(t, "examples/Pulumi.existing.yaml", edits))
 	default:
-		configuration = programtest.ReadStack(t, "Pulumi."+stack+".yaml")
+		return programtest.MustDeploy(t, programtest.ReadStack(t, "Pulumi."+stack+".yaml", edits))
 	}
-	for path, value := range edits {
-		names := strings.FieldsFunc(path, func(r rune) bool { return strings.ContainsRune("[].", r) })
-		key := names[0]
-		var in any
-		if configuration[key] != "" {
-			require.NoError(t, json.Unmarshal([]byte(configuration[key]), &in))
-		}
-		text, err := json.Marshal(testkit.Edit(t, in, names[1:], value))
-		require.NoError(t, err)
-		configuration[key] = string(text)
-	}
-	recorder, err := programtest.Deploy(t, configuration)
-	require.NoError(t, err)
-	return recorder
 }
 
 // TestFields checks what settings become that the stack files of the repository lack: the golden plans show the others.
@@ -111,6 +96,8 @@ func TestFields(t *testing.T) {
 		"no Managed Service for Prometheus":        {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}}, "PodMonitoring persia", nil},
 		"alerts of Managed Service for Prometheus": {"prod", edits{"persia:nats.metrics": true}, "Rules persia-nats-service", []string{`"alert":"PersiaNATSSlowConsumer"`}},
 		"alerts of the Prometheus Operator":        {"existing", edits{"persia:cluster.existing.prometheusOperator": true}, "PrometheusRule persia", []string{`"alert":"PersiaJobFailed"`}},
+		"the newest driver of GKE":                 {"dev", edits{"persia:nvidiaDriver.version": "LATEST"}, "NodePool persia-dev-gpu", []string{`"gpuDriverVersion":"LATEST"`}},
+		"a version of the driver":                  {"prod", edits{"persia:nvidiaDriver.version": "550.90.12"}, "DaemonSet nvidia-driver", []string{env("NVIDIA_DRIVER_VERSION", "550.90.12")}},
 		"no such service for NATS":                 {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
