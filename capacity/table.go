@@ -131,9 +131,9 @@ func (p Plan) trainings() *table {
 		if !training.Known() && training.Measured == nil {
 			continue
 		}
-		if training.Partial {
+		if training.Kept > 0 && training.Measured == nil {
 			full := training
-			full.Job, full.Partial = training.Job+", full recovery", false
+			full.Job, full.Kept = training.Job+", full recovery", 0
 			table.row(full.cells()...)
 			training.Job += ", partial recovery"
 		}

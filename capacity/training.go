@@ -17,8 +17,8 @@ type Training struct {
 	BetweenFailures float64
 	// HourlyCost is the cost of the node pools that the job uses, or nil if it is unknown.
 	HourlyCost *float64
-	// Partial is true if servers keep their memory when another replica fails.
-	Partial bool
+	// Kept is the share of failures after which servers keep their memory, and all else continues from a dense state.
+	Kept float64
 	// Measured is the share of hours that were useful, or nil for a plan.
 	Measured *float64
 }
@@ -52,46 +52,39 @@ func (t Training) Measure(record, job string) (Training, error) {
 	}
 	if failures := measured.Failures(); failures > 0 {
 		t.BetweenFailures = work / failures / 3600
+		t.Kept = measured.Ledger["kept"] / (failures + 1) // the next one may need a checkpoint
 	}
 	return t, nil
 }
 
 const (
-	// fullShare is the share of failures after which all replicas of a job with partial recovery start from a checkpoint
-	// after all: several servers are lost, or the next attempt ends before it makes progress. It is a guess.
-	fullShare = 0.1
+	// GuessedKept is Kept of a job with partial recovery that has measured nothing: several servers may be lost, and the next
+	// attempt may end before it makes progress.
+	GuessedKept = 0.9
 	// denseHours is the training that partial recovery repeats: half a minute, if the job saves a dense state every minute.
 	denseHours = 0.5 / 60
 )
 
-// fromCheckpoints returns the training with the failures after which all replicas start from a checkpoint.
-func (t Training) fromCheckpoints() Training {
-	t.Partial, t.BetweenFailures = false, t.BetweenFailures/fullShare
-	return t
-}
+// betweenCheckpoints returns the expected time between two failures after which all replicas start from a checkpoint.
+func (t Training) betweenCheckpoints() float64 { return t.BetweenFailures / (1 - t.Kept) }
 
 // BestInterval returns the time of training between two checkpoints with which the job makes
 // the most progress (J. T. Daly, "A higher order estimate of the optimum checkpoint interval for
 // restart dumps", 2006, equation 37, which refines Young's formula of 1974).
 func (t Training) BestInterval() float64 {
-	if t.Partial {
-		return t.fromCheckpoints().BestInterval()
+	m := t.betweenCheckpoints()
+	if t.Checkpoint >= 2*m {
+		return m
 	}
-	if t.Checkpoint >= 2*t.BetweenFailures {
-		return t.BetweenFailures
-	}
-	ratio := t.Checkpoint / (2 * t.BetweenFailures)
-	return math.Sqrt(2*t.Checkpoint*t.BetweenFailures)*(1+math.Sqrt(ratio)/3+ratio/9) - t.Checkpoint
+	ratio := t.Checkpoint / (2 * m)
+	return math.Sqrt(2*t.Checkpoint*m)*(1+math.Sqrt(ratio)/3+ratio/9) - t.Checkpoint
 }
 
 // UsefulShare returns the share of the hours that is training which no failure makes the job
 // repeat, with an interval between checkpoints (Daly, for failures at random).
 func (t Training) UsefulShare(interval float64) float64 {
-	m := t.BetweenFailures
-	if t.Partial {
-		return t.fromCheckpoints().UsefulShare(interval) * math.Exp((fullShare-1)*(t.Restart+denseHours)/m)
-	}
-	return interval / (m * math.Exp(t.Restart/m) * math.Expm1((interval+t.Checkpoint)/m))
+	m, kept := t.betweenCheckpoints(), math.Exp(-t.Kept*(t.Restart+denseHours)/t.BetweenFailures)
+	return kept * interval / (m * math.Exp(t.Restart/m) * math.Expm1((interval+t.Checkpoint)/m))
 }
 
 // Useful returns the share of useful hours: as measured, or as planned with the best interval.

@@ -1,13 +1,17 @@
 package capacity
 
 import (
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/answer"
 )
 
 // simulatedShare lets failures interrupt a job at random, many times. A failure repeats what was
@@ -18,7 +22,7 @@ func simulatedShare(job Training, interval float64, seed uint64) float64 {
 	for range 50_000 {
 		alive := random.ExpFloat64() * job.BetweenFailures
 		all += alive
-		if job.Partial && random.Float64() > fullShare { // what was trained stays
+		if random.Float64() < job.Kept { // what was trained stays
 			since += max(0, alive-job.Restart-denseHours)
 			continue
 		}
@@ -40,7 +44,7 @@ func TestTrainingAsSimulated(t *testing.T) {
 		"spot machines":    {Checkpoint: 5.0 / 60, Restart: 10.0 / 60, BetweenFailures: 3, HourlyCost: &cost},
 		"a hundred nodes":  {Checkpoint: 0.1, Restart: 0.25, BetweenFailures: 20, HourlyCost: &cost},
 		"long checkpoints": {Checkpoint: 0.5, Restart: 0.25, BetweenFailures: 8, HourlyCost: &cost},
-		"partial recovery": {Checkpoint: 300.0 / 3600, Restart: 600.0 / 3600, BetweenFailures: 24, HourlyCost: &cost, Partial: true},
+		"partial recovery": {Checkpoint: 300.0 / 3600, Restart: 600.0 / 3600, BetweenFailures: 24, HourlyCost: &cost, Kept: GuessedKept},
 	} {
 		t.Run(name, func(t *testing.T) {
 			best := job.BestInterval()
@@ -74,6 +78,27 @@ func TestTrainingOfUnknownCost(t *testing.T) {
 	assert.Equal(t, 1.0, Training{Checkpoint: 5, BetweenFailures: 1}.BestInterval(), "a checkpoint that takes longer than nodes live")
 }
 
+// TestTenInterruptions compares plans with the ledgers of two trainings of a day that were interrupted ten times at the same
+// moments (workload/persia/python_test/test_ledger.py).
+func TestTenInterruptions(t *testing.T) {
+	text, err := os.ReadFile("testdata/interrupted.json")
+	require.NoError(t, err)
+	var recorded map[string]answer.Account
+	require.NoError(t, json.Unmarshal(text, &recorded))
+	for recovery, kept := range map[string]float64{"full": 0, "partial": GuessedKept} {
+		seen := recorded[recovery]
+		useful := seen.Useful() / seen.All()
+		plan := Training{
+			Checkpoint:      seen.Ledger["saving"] / seen.Ledger["checkpoints"] / 3600,
+			Restart:         (seen.All() - seen.Work() + seen.Ledger["starting"]) / seen.Failures() / 3600,
+			BetweenFailures: seen.Work() / seen.Failures() / 3600,
+			Kept:            kept,
+		}.UsefulShare(seen.Ledger["interval"] / 3600)
+		t.Logf("%s recovery: planned %.1f%%, %s", recovery, 100*plan, seen)
+		assert.InDelta(t, useful, plan, 0.03, recovery)
+	}
+}
+
 // TestMeasure: the row of a measured job has what was measured alone.
 func TestMeasure(t *testing.T) {
 	cost := 90.0
@@ -82,6 +107,8 @@ func TestMeasure(t *testing.T) {
 		"no failure": {`{"job": "a/b/c/train", "ledger": {"training": 7100, "saving": 100, "checkpoints": 5}}`, "measured in 2.0 h none yet unknown 99% 91.27 USD"},
 		"two failures, after a night in a queue": {`{"ledger": {"waiting": 30600, "away": 28800, "starting": 360, "startup": 40, "training": 6000, "risk": 200, "training again": 400, "saving": 200, "checkpoints": 10},
 			"causes": {"lost replica": 1, "no progress": 1}}`, "measured in 2.5 h 1.0 h 6 min 69% 130.65 USD"},
+		"servers that kept their memory three times of four": {`{"ledger": {"training": 35000, "saving": 1000, "checkpoints": 10, "kept": 3}, "causes": {"lost replica": 4}}`,
+			"measured in 10.0 h 2.5 h 34 min 97% 92.57 USD"},
 		"checkpoints that take no time": {`{"ledger": {"training": 7200, "saving": 0, "checkpoints": 5}, "causes": {"lost replica": 1}}`, "measured in 2.0 h 2.0 h unknown 100% 90.00 USD"},
 		"nothing but failures":          {`{"ledger": {"training again": 36}, "causes": {"failed command": 5}}`, "measured in 0.0 h 0.0 h unknown 0% unknown"},
 	} {

@@ -114,7 +114,9 @@ func (s *Stack) trainings(pools []capacity.PoolPlan) []capacity.Training {
 			Job:        job.Name,
 			Checkpoint: float64(job.CheckpointSeconds) / 3600,
 			Restart:    float64(job.RestartSeconds) / 3600,
-			Partial:    job.Partial(),
+		}
+		if job.Partial() {
+			training.Kept = capacity.GuessedKept
 		}
 		if failures > 0 {
 			training.BetweenFailures = 1 / failures

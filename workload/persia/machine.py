@@ -36,6 +36,10 @@ UNREAD, HELD, LOST = "unread", "held", "lost"
 # for its completion to ask, in seconds.
 LONGEST_PAUSE, LONG_ATTEMPT, LONGEST_UNASKED = 300, 6 * 3600, 600
 
+# After how many seconds an attempt that continues from a dense state, and has saved another one, counts like one with a
+# checkpoint.
+NEW_GROUND = 600
+
 # After how many seconds a write of the record may have been held back, and have replaced the claim of a newer coordinator.
 HELD_BACK = 1
 
@@ -93,7 +97,7 @@ class Machine:
         self.not_before = 0.0  # when the next attempt may start
         self.replaced: Dict[str, float] = {}  # pods that have substitutes and still ran a command, and when that was first seen
         # The attempt that runs, or ran last.
-        self.started = 0.0  # when it started
+        self.started = now  # when it started, or when this coordinator did
         self.resume: Optional[str] = None  # the checkpoint that it started from
         self.dense: Optional[str] = None  # the dense state that it started from, if servers kept their memory
         self.loads: Set[Key] = set()  # the servers that load their part of the checkpoint before it
@@ -356,7 +360,9 @@ class Machine:
         """Count the failure of the last attempt. Failures count from the last checkpoint, or from the last attempt that ran for
         long, because a script may keep its checkpoints elsewhere: a job that makes progress may fail any number of times."""
         self.ended = None
-        worked = self.ledger.lose(trouble.cause, trouble.replica) > LONG_ATTEMPT and trouble.cause != ledger.STUCK
+        gained = self.dense and found.dense != self.dense and self.now - self.started > NEW_GROUND
+        long = self.ledger.lose(trouble.cause, trouble.replica) > LONG_ATTEMPT
+        worked = (long or gained) and trouble.cause != ledger.STUCK
         failures = 0 if worked or found.newest() != self.values["checkpoint"] else self.values["failures"]
         failures += trouble.counts
         self.remember(failures=failures, checkpoint=found.newest(), running=False)
@@ -617,7 +623,7 @@ class Machine:
             return "a checkpoint was being written"
         if found.complete and (found.complete[0].time >= found.dense_time or self.resume != found.newest()):
             return "the dense state is not of the newest checkpoint"
-        if 2 * self.values["failures"] > self.settings.attempts:
+        if 2 * min(self.values["failures"], self.attempt + 1 - self.values["memory"]) > self.settings.attempts:
             return f"{self.values['failures']} attempts failed without a new checkpoint"
         return self.lost_memory()
 

@@ -622,7 +622,8 @@ class World:
             if other.machine.phase == machine.START and other.machine.claim == machine.HELD and folder == other.machine.resume:
                 raise Broken(f"{coordinator.pod} removes {folder}, from which attempt {other.machine.attempt} runs")
         for training in self.trainings.values():
-            running = any(command.exit is None and command.alive() and not command.frozen for command in training.commands.values())
+            running = any(command.exit is None and command.alive() and not command.frozen and self.now >= command.pod.hangs_until
+                          for command in training.commands.values())
             if running and folder == f"/ckpt/dense-{training.lineage}":
                 raise Broken(f"{coordinator.pod} removes {folder}, which is in use")
             if running and training.dump and training.dump[0] == folder:

@@ -1,13 +1,19 @@
 import collections
+import json
 import os
 import random
+import unittest
+from unittest import mock
 
 import ledger
+import simulation
 from job import JobTest
 from ledger import ACTIVITIES, AGAIN, COMMAND, LONGEST_GAP, LOST, REPLACED, SAVING, SILENT, STARTING, STUCK, TRAINING, WAITING
 
 # How often replicas report, and the coordinator looks for checkpoints; and how long writing a checkpoint takes.
 BEAT, WORK, WRITE = 5, 20, 30
+
+INTERRUPTED = os.path.join(os.path.dirname(__file__), "../../../capacity/testdata/interrupted.json")
 
 # The ways in which the test ends an attempt, and the causes under which the ledger counts them.
 ENDS = {
@@ -189,3 +195,26 @@ class Ledgers(JobTest):
             self.assertEqual((self.causes, round(self.account[SAVING] / WRITE)), (self.job.machine.ledger.causes, self.job.machine.ledger.values["checkpoints"]), f"seed {seed}")
             for activity in ACTIVITIES:
                 self.assertAlmostEqual(self.account[activity], found[activity], delta=self.now / 100 + self.unseen, msg=f"{activity} in history {history} of seed {seed}")
+
+
+class TenInterruptions(unittest.TestCase):
+    """Days of training, in which replicas are lost, and embeddings are spoiled once. The tests of the package capacity hold plans against
+    their ledgers. UPDATE=1 writes them."""
+
+    @unittest.skipIf("HISTORIES" not in os.environ or int(os.environ["HISTORIES"]) < 1000, "it takes a minute")
+    def test_the_ledgers(self):
+        ledgers = {}
+        for recovery, between in ("full", 1080), ("partial", 4200):
+            dice = random.Random(2)
+            kinds = [dice.choice(["container restarts", "node is lost", "command fails"]) for _ in range(9)] + ["embeddings are spoiled"]
+            with simulation.simulated(), mock.patch.object(simulation, "DENSE", 60):
+                world = simulation.World(4, faults=[(dice.uniform(5000, 86_000), kind, dice.random(), 150) for kind in kinds])
+                world.settings.partial, world.between, world.training = recovery == "partial", between, 86_400
+                world.run(86_400)
+            ledgers[recovery] = {part: world.volume.record[part] for part in ("ledger", "causes")}
+        text = json.dumps(ledgers, indent=1) + "\n"
+        if "UPDATE" in os.environ:
+            with open(INTERRUPTED, "w") as file:
+                file.write(text)
+        with open(INTERRUPTED) as file:
+            self.assertEqual(file.read(), text, "UPDATE=1 writes the file")
