@@ -41,6 +41,8 @@ func TestCapacityRefuses(t *testing.T) {
 			"persia:cluster.systemPool.machineType", []string{`"n1-standard-1": has too little CPU for a pod of GKE's own`, "or write machineType: e2-standard-2"}},
 		{"ephemeral storage", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "200Gi"},
 			"persia:nodePools[1].machineType", []string{"too little ephemeral storage for a pod of dataloader of train", "write disk.sizeGb: 610 for the pool loaders"}},
+		{"more than the largest disk", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "100Ti"},
+			"persia:nodePools[1].machineType", []string{"or assign it to another pool\n"}},
 		{"more pods than a node may have", edits{"persia:nodePools[1].maxPodsPerNode": 12, "persia:jobs[0].dataloader.replicas": 20},
 			"persia:nodePools[1].machineType", []string{"too little pods", "write maxPodsPerNode: 20 for the pool loaders"}},
 		{"larger machines that cost less", edits{"persia:nodePools[1].machineType": "n2-standard-32", "persia:jobs[0].dataloader.replicas": 20, "persia:jobs[0].dataloader.resources.limits.memory": "30Gi"},
@@ -51,7 +53,7 @@ func TestCapacityRefuses(t *testing.T) {
 			require.Error(t, err)
 			assert.Contains(t, err.Error(), "\n"+c.path+": ")
 			for _, text := range c.says {
-				assert.ErrorContains(t, err, text)
+				assert.Contains(t, err.Error()+"\n", text)
 			}
 		})
 	}

@@ -203,16 +203,36 @@ func TestOnlyServer(t *testing.T) {
 	}
 }
 
-// TestPoolChanges: an older machine has no gVNIC. The simulated Google Cloud has the other changes of a pool.
+// TestPoolChanges: each setting of a pool whose change costs nodes, as the state and the stack file have it, and whether
+// GKE keeps the pool. An older machine has no gVNIC.
 func TestPoolChanges(t *testing.T) {
-	const state = `[{name: gpu, kind: "gcp:container/nodePool:NodePool", nodeCount: 2, nodeLocations: [us-central1-a], nodeConfig: {machineType: g2-standard-8, imageType: COS_CONTAINERD, gvnic: {enabled: true}, diskSizeGb: 100,
+	const state = `[{name: gpu, kind: "gcp:container/nodePool:NodePool", nodeCount: 2, nodeLocations: [us-central1-a], nodeConfig: {machineType: m1-ultramem-40, imageType: COS_CONTAINERD, diskSizeGb: 100,
   guestAccelerators: [{type: nvidia-l4, count: 1, gpuDriverInstallationConfig: {gpuDriverVersion: INSTALLATION_DISABLED}}]}}]`
 	pool := config.Pool{Name: "gpu", MachineType: "m1-ultramem-40", ImageType: "COS_CONTAINERD", Nodes: new(2), GPU: &config.GPU{Type: "nvidia-l4", Count: 1}}
 	pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
 	after := New()
 	after.AddPool(field.NewPath("persia:nodePools").Index(0), WantedPool{Pool: pool})
-	assertEffects(t, stateOf(t, state), after, "persia:nodePools[0].machineType was g2-standard-8 and is now m1-ultramem-40, "+
-		"persia:nodePools[0].machineType's gVNIC was true and is now not set: GKE drains")
+	const kept, deleted = ": GKE drains", ": Google Cloud deletes all nodes"
+	for edit, says := range map[[2]string]string{
+		{"m1-ultramem-40", "g2-standard-8, gvnic: {enabled: true}, diskType: pd-ssd, fastSocket: {enabled: true}"}: "machineType was g2-standard-8 and is now m1-ultramem-40, " +
+			"persia:nodePools[0].machineType's gVNIC was true and is now not set, persia:nodePools[0].disk.type was pd-ssd and is now not set, " +
+			"persia:nodePools[0].fastSocket was true and is now not set" + kept,
+		{"diskSizeGb: 100", "diskSizeGb: 50"}:                                            "disk.sizeGb was 50 and is now 100" + kept,
+		{"diskSizeGb", "spot: true, diskSizeGb"}:                                         "spot was true and is now not set" + deleted,
+		{"diskSizeGb", "reservationAffinity: {values: [r]}, diskSizeGb"}:                 "reservation was r and is now not set" + deleted,
+		{"diskSizeGb", "ephemeralStorageLocalSsdConfig: {localSsdCount: 2}, diskSizeGb"}: "localSsdCount was 2 and is now not set" + deleted,
+		{"diskSizeGb", "bootDiskKmsKey: k, diskSizeGb"}:                                  "persia:cluster.encryption.bootDisks was k and is now not set" + deleted,
+		{"diskSizeGb", "gcfsConfig: {enabled: true}, diskSizeGb"}:                        "persia:cluster.imageStreaming was true and is now not set" + deleted,
+		{"nodeCount", "queuedProvisioning: {enabled: true}, nodeCount"}:                  "queuedProvisioning was true and is now not set" + deleted,
+		{"nodeCount", "placementPolicy: {type: COMPACT}, nodeCount"}:                     "compactPlacement was COMPACT and is now not set" + deleted,
+		{"nodeCount", "maxPodsPerNode: 64, nodeCount"}:                                   "maxPodsPerNode was 64 and is now not set" + deleted,
+		{"COS", "UBUNTU"}:                   "imageType was UBUNTU_CONTAINERD and is now COS_CONTAINERD" + deleted,
+		{"nvidia-l4", "nvidia-tesla-t4"}:    "gpu.type was nvidia-tesla-t4 and is now nvidia-l4" + deleted,
+		{"count: 1", "count: 2"}:            "gpu.count was 2 and is now 1" + deleted,
+		{"INSTALLATION_DISABLED", "LATEST"}: "persia:nvidiaDriver was LATEST and is now INSTALLATION_DISABLED" + deleted,
+	} {
+		assertEffects(t, stateOf(t, strings.Replace(state, edit[0], edit[1], 1)), after, says)
+	}
 }
 
 // job is a job that writes its checkpoints and its record to the claim a.
