@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -17,6 +18,7 @@ import (
 
 	"persia/config"
 	"persia/internal/programtest"
+	"persia/internal/testkit"
 )
 
 // TestBadStackRegistersNothing: an error in a stack file is found before the first resource.
@@ -71,12 +73,14 @@ func TestPulumiYAML(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsRead: the program reads the fields of all keys of stack files, so that none is without effect.
+// TestEveryKeyIsRead: the program reads the fields of all keys of stack files, so that none is without effect, and the
+// paths of its problems name fields that there are.
 func TestEveryKeyIsRead(t *testing.T) {
 	// A manifest is read before there are fields, sources are found by their types, and a template reads the minutes.
 	unseen := []string{"Manifest", "NFS", "ISCSI", "CSI", "StartMinutes"}
 	loaded, err := packages.Load(&packages.Config{Dir: root, Mode: packages.LoadSyntax}, "./...")
 	require.NoError(t, err)
+	schema := readText(t, testkit.SchemaFile)
 	keys, read := map[types.Object]string{}, map[types.Object]bool{}
 	all := func(of types.Type) {
 		if fields, ok := of.Underlying().(*types.Struct); ok {
@@ -101,8 +105,15 @@ func TestEveryKeyIsRead(t *testing.T) {
 					if n.Tag != nil && len(n.Names) == 1 && of.PkgPath == "persia/config" {
 						keys[of.TypesInfo.Defs[n.Names[0]]] = of.Fset.Position(n.Pos()).String()
 					}
-				case *ast.CallExpr: // a conversion
-					if function := of.TypesInfo.Types[n.Fun]; function.IsType() {
+				case *ast.CallExpr:
+					if path, is := n.Fun.(*ast.SelectorExpr); is && path.Sel.Name == "Child" && of.Name != "input" {
+						for _, name := range n.Args {
+							if name, is := name.(*ast.BasicLit); is {
+								assert.True(t, strings.Contains(schema, name.Value+": {"), "%s: no field %s", of.Fset.Position(n.Pos()), name.Value)
+							}
+						}
+					}
+					if function := of.TypesInfo.Types[n.Fun]; function.IsType() { // a conversion
 						all(of.TypesInfo.TypeOf(n.Args[0]))
 					}
 				}
