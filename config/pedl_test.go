@@ -95,6 +95,7 @@ func TestPEDLRefused(t *testing.T) {
 			"persia:pedl.agent.env[1].name", []string{"is already used by persia:pedl.agent.env[0]"}},
 		{"check of a pool without GPUs", withPEDL(edits{"persia:pedl.supportCheck": edits{"nodePool": "ps"}}),
 			"persia:pedl.supportCheck.nodePool", []string{"has no GPUs"}},
+		{"check of no pool", withPEDL(edits{"persia:pedl.supportCheck": edits{"nodePool": "x"}}), "persia:pedl.supportCheck.nodePool", []string{"must be one of"}},
 
 		// PostgreSQL.
 		{"database too large", withPEDL(edits{pg + ".resources": edits{"requests": edits{"memory": "300Gi"}}}),
