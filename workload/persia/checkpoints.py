@@ -1,13 +1,10 @@
-"""Finds and removes the checkpoints of a run: ROOT/attempt-N, or folders below that,
-which a script names as it likes.
+"""Finds and removes the checkpoints of a run: ROOT/attempt-N, or folders below that, which a script names as it likes.
 
-TrainCtx.dump_checkpoint writes dense.pt, then has the servers write the folders s0, s1, …
-and embedding_dump_done, and writes opt.pt last. PERSIA creates each file empty before it
-fills it, so a file that exists may be empty or truncated.
+TrainCtx.dump_checkpoint writes dense.pt, then has the servers write the folders s0, s1, … and embedding_dump_done, and writes
+opt.pt last. PERSIA creates each file empty before it fills it, so a file that exists may be empty or truncated.
 
-All functions raise an OSError when the volume cannot be read. Such a volume must not count
-as an empty one: the training would start over, and its checkpoints would be removed. A single
-entry that cannot be looked at is no checkpoint, and stays.
+All functions raise an OSError when the volume cannot be read. Such a volume must not count as an empty one: the training would
+start over, and its checkpoints would be removed. A single entry that cannot be looked at is no checkpoint, and stays.
 """
 
 import contextlib
@@ -26,8 +23,8 @@ EMBEDDINGS = ".emb"
 # In the order of their removal: an interrupted one leaves an incomplete checkpoint.
 MARKS = (DONE, OPTIMIZER)
 
-# The first bytes of an archive and of the last record of its directory, and the lengths of that
-# record and of the longest comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
+# The first bytes of an archive and of the last record of its directory, and the lengths of that record and of the longest
+# comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
 ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
 
 # The errors of one entry: a link to itself, a file that its server has replaced, and a folder of
@@ -51,10 +48,9 @@ class Checkpoint(NamedTuple):
 
 
 class Found:
-    """The checkpoints that a scan found. complete has the newest one first. strange has entries that
-    are neither complete nor to be removed, with the reason, and given_up has incomplete ones that PERSIA
-    never completes, with the server that was too slow. known has the marks of checkpoints whose
-    servers' files are all there: it takes long to look at 100,000 files, so that is done once."""
+    """The checkpoints that a scan found. complete has the newest one first. strange has entries that are neither complete nor to
+    be removed, with the reason, and given_up has incomplete ones that PERSIA never completes, with the server that was too slow.
+    known has the marks of checkpoints whose servers' files are all there: to look at 100,000 files takes long."""
 
     def __init__(self, known: Optional[Dict[str, Any]] = None) -> None:
         self.last_attempt = 0
@@ -90,9 +86,8 @@ class Found:
 
 
 def scan(root, older=False, known=None, memory=0):
-    """Find all checkpoints. On a bucket, each request takes tens of milliseconds, and a
-    checkpoint has up to 100,000 files, so this lists each folder once, and opens only the files
-    that show whether a checkpoint is complete.
+    """Find all checkpoints. On a bucket, each request takes tens of milliseconds, and a checkpoint has up to 100,000 files, so
+    this lists each folder once, and opens only the files that show whether a checkpoint is complete.
 
     older is for releases of PERSIA without persia-launcher, which leave DONE empty. memory is the name of the servers' memory."""
     found = Found(known)
@@ -181,8 +176,7 @@ def marked(shards, name):
 
 
 def completed(files, shards, older):
-    """Return when a checkpoint became complete, and how long that took after dense.pt, in seconds, or
-    None if it is not complete."""
+    """Return when a checkpoint became complete, and how long that took after dense.pt, in seconds, or None."""
     try:
         if not all(mark in files and stat.S_ISREG(files[mark].stat().st_mode) for mark in MARKS):
             return None
@@ -197,8 +191,7 @@ def completed(files, shards, older):
 
 
 def embeddings_whole(mark, shards, older):
-    """Report whether PERSIA has written the whole mark, and each server that it counts has a
-    folder."""
+    """Report whether PERSIA has written the whole mark, and each server that it counts has a folder."""
     text = read_mark(mark)
     if counted(text, "num_shards") is None or not text.endswith("\n"):
         return older and not text
@@ -206,8 +199,7 @@ def embeddings_whole(mark, shards, older):
 
 
 def unwritten(mark, shards, older):
-    """Return which server lacks files of a checkpoint, for people, or None. A node that loses its
-    power may leave empty files behind."""
+    """Return which server lacks files of a checkpoint, for people, or None. A node without power may leave empty files behind."""
     text = read_mark(mark)
     servers, most = counted(text, "num_shards"), counted(text, "num_internal_shards") or 1
     for name in sorted(shards) if servers is None else [f"s{number}" for number in range(servers)]:
@@ -231,9 +223,8 @@ def counted(text, what):
 
 
 def whole(path):
-    """Report whether PyTorch has written a whole file: an archive with its directory, which comes
-    last. Of other files, as PyTorch 1.5 wrote them, any content counts. zipfile.is_zipfile would return
-    False when the volume fails."""
+    """Report whether PyTorch has written a whole file: an archive with its directory, which comes last. Of other files, as
+    PyTorch 1.5 wrote them, any content counts. zipfile.is_zipfile would return False when the volume fails."""
     with open(path, "rb") as file:
         start = file.read(len(ARCHIVE))
         if start != ARCHIVE:
@@ -246,16 +237,14 @@ def whole(path):
 
 
 def names_its_own(files, shards, older):
-    """Report whether a script gave the optimizer's file another name: only the script knows
-    whether the checkpoint is complete."""
+    """Report whether a script gave the optimizer's file another name: only it knows whether the checkpoint is complete."""
     others = [name for name in files if name.endswith(".pt") and name not in (DENSE, "jit_" + DENSE, OPTIMIZER)]
     return bool(others) and OPTIMIZER not in files and DONE in files and embeddings_whole(files[DONE].path, shards, older)
 
 
 def remove(folder):
-    """Remove a checkpoint, its marks first and dense.pt last, so that an interruption leaves an
-    incomplete checkpoint. Other checkpoints in the folder, and files of the script, stay. Of a folder
-    with dense states, nothing stays."""
+    """Remove a checkpoint, its marks first and dense.pt last, so that an interruption leaves an incomplete checkpoint. Other
+    checkpoints in the folder, and files of the script, stay. Of a folder with dense states, nothing stays."""
     if DENSE_STATES.match(os.path.basename(folder)):
         return remove_all(folder)
     for mark in MARKS:
@@ -271,8 +260,7 @@ def remove(folder):
 
 
 def is_part(entry):
-    """Report whether PERSIA wrote an entry of a checkpoint's folder. A script may name a whole
-    checkpoint like the folder of a server."""
+    """Report whether PERSIA wrote an entry of a checkpoint's folder. A script may name a checkpoint like a server's folder."""
     if SHARD.match(entry.name) and entry.is_dir() and not entry.is_symlink():
         return not any(inner.name == DENSE for inner in entries(entry.path))
     return entry.name in (DENSE, "jit_" + DENSE)

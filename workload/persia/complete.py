@@ -104,8 +104,7 @@ def created(pod):
 
 def container(pod):
     """The status of a pod's one container that PERSIA runs in."""
-    statuses = pod.get("status", {}).get("containerStatuses") or [{}]
-    return statuses[0]
+    return (pod.get("status", {}).get("containerStatuses") or [{}])[0]
 
 
 # Kubernetes writes all times alike, and so their texts can be compared.
@@ -143,8 +142,7 @@ def list_pods(environment):
 
 
 def main(environment):
-    roles = [part.split("=") for part in environment["PERSIA_REPLICAS"].split(",")]
-    replicas = {role: int(count) for role, count in roles}
+    replicas = {role: int(count) for role, count in (part.split("=") for part in environment["PERSIA_REPLICAS"].split(","))}
     patience = float(environment.get("PERSIA_END_SECONDS", "60"))
     job, said = Job(environment["PERSIA_JOB"], replicas, patience), None
     while True:

@@ -30,18 +30,11 @@ def script_environment(environment):
     # The rank of this process is that among the processes of all nn-workers. torch.distributed.launch knows only the processes of
     # its pod: since PyTorch 1.9, it waits for the others at an address, and pods of PERSIA's operator have no address before they
     # run. PERSIA's nn-workers find each other through NATS.
-    node, nodes = int(environment["PERSIA_NODE_RANK"]), int(environment["PERSIA_NODES"])
-    processes = int(environment["NPROC_PER_NODE"])
+    node, nodes, processes = (int(environment[name]) for name in ("PERSIA_NODE_RANK", "PERSIA_NODES", "NPROC_PER_NODE"))
     return dict(
-        environment,
-        PERSIA_NN_WORKER_ENTRY=environment["PERSIA_SCRIPT"],
-        REPLICA_INDEX=str(node),
-        REPLICA_SIZE=str(nodes),
-        NODE_RANK=str(node),
-        RANK=str(node * processes + int(environment["LOCAL_RANK"])),
-        WORLD_SIZE=str(nodes * processes),
-        # The store of this pod's launcher is not for processes of other pods.
-        TORCHELASTIC_USE_AGENT_STORE="False",
+        environment, PERSIA_NN_WORKER_ENTRY=environment["PERSIA_SCRIPT"], REPLICA_INDEX=str(node), REPLICA_SIZE=str(nodes),
+        NODE_RANK=str(node), RANK=str(node * processes + int(environment["LOCAL_RANK"])), WORLD_SIZE=str(nodes * processes),
+        TORCHELASTIC_USE_AGENT_STORE="False",  # that of this pod's launcher is not for processes of other pods
     )
 
 

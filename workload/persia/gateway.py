@@ -38,12 +38,8 @@ class Gateway:
                 family = name.partition("{")[0]
                 body += f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}\n"
             body += f"{name} {value}\n"
-        request = urllib.request.Request(
-            f"http://{self.address}{self.path}",
-            body.encode(),
-            {"Content-Type": "text/plain; version=0.0.4"},
-            method="PUT",
-        )
+        headers = {"Content-Type": "text/plain; version=0.0.4"}
+        request = urllib.request.Request(f"http://{self.address}{self.path}", body.encode(), headers, method="PUT")
         direct.open(request, timeout=10).close()
 
     def keep_pushing(self, values):

@@ -1,14 +1,13 @@
 """Asks GKE for the nodes of pools with queued provisioning.
 
-The nn-workers of such a job name a ProvisioningRequest, for which GKE adds nodes. The job asks when
-all of its other replicas run, since the machines of the other pools come one by one. It asks for
-the nn-workers that have no node: nodes that another job has left take some at once, and a node
-may be lost later. A request that waits while other nodes take nn-workers goes, so that no node comes
-for them. These nodes may be the request's own, and GKE says so after they have come, so it goes only some
-minutes later. When Kueue stops the job, or the job ends, the request goes too.
+The nn-workers of such a job name a ProvisioningRequest, for which GKE adds nodes. The job asks when all of its other replicas
+run, since the machines of the other pools come one by one. It asks for the nn-workers that have no node: nodes that another job
+has left take some at once, and a node may be lost later. A request that waits while other nodes take nn-workers goes, so that
+no node comes for them. These nodes may be the request's own, and GKE says so after they have come, so it goes only some minutes
+later. When Kueue stops the job, or the job ends, the request goes too.
 
-A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops
-a job whose replicas do not all run in time, and admits it again.
+A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops a job whose replicas do not all
+run in time, and admits it again.
 """
 
 import argparse
@@ -93,12 +92,8 @@ def asks_too_much(role, request, pods, now):
 
 def live_pods(role, pods):
     """Returns the pods of a role that have not failed and are not being deleted."""
-    return [
-        pod for pod in pods
-        if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]
-        and pod.get("status", {}).get("phase") != "Failed"
-        and not pod["metadata"].get("deletionTimestamp")
-    ]
+    own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(ROLE_LABEL) == role["name"]]
+    return [pod for pod in own if pod.get("status", {}).get("phase") != "Failed" and not pod["metadata"].get("deletionTimestamp")]
 
 
 def time_of(entry):
@@ -149,10 +144,8 @@ class API:
         # The kubelet renews the token.
         with open(os.path.join(self.account, "token"), encoding="utf-8") as file:
             token = file.read()
-        request = urllib.request.Request(
-            self.server + path, body and json.dumps(body).encode(), method=method,
-            headers={"Authorization": "Bearer " + token, "Content-Type": "application/json"},
-        )
+        headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
+        request = urllib.request.Request(self.server + path, body and json.dumps(body).encode(), headers, method=method)
         with urllib.request.urlopen(request, context=self.tls, timeout=30) as answer:
             return json.load(answer)
 
@@ -209,14 +202,12 @@ class Provisioner:
         owner = {"apiVersion": job["apiVersion"], "kind": "JobSet", "name": name, "uid": job["metadata"]["uid"]}
         metadata = {"name": name, "ownerReferences": [owner]}
         self.api.delete(self.core + "podtemplates/" + name)
-        self.api.call("POST", self.core + "podtemplates", {
-            "apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": with_requests(template),
-        })
+        pods = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": with_requests(template)}
+        self.api.call("POST", self.core + "podtemplates", pods)
         # GKE accepts one set of pods.
         spec = {"provisioningClassName": CLASS, "podSets": [{"count": count, "podTemplateRef": {"name": name}}]}
-        self.api.call("POST", self.requests, {
-            "apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": metadata, "spec": spec,
-        })
+        request = {"apiVersion": "autoscaling.x-k8s.io/v1", "kind": "ProvisioningRequest", "metadata": metadata, "spec": spec}
+        self.api.call("POST", self.requests, request)
 
 
 def main():

@@ -264,7 +264,7 @@ class Volume:
     def save(self, coordinator, action, older):
         # The file is replaced some time after it was checked, so a write that is held back may replace a newer one.
         old, new = self.record.get("pod", "-0"), action.values["pod"]
-        takes = action.values["term"] > self.record.get("term", 0) and new in self.record.get("pods", [])
+        takes = action.values["term"] > self.highest and new in self.record.get("pods", [])
         if takes and new != old and self.renewed > WORLD.now - WORLD.settings.lost_seconds and int(new.split("-")[-1]) < int(old.split("-")[-1]):
             raise Broken(f"the older pod {new} takes the run from {old}")
         self.record, self.renewed = dict(action.values), WORLD.now
