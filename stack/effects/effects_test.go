@@ -212,27 +212,19 @@ func TestPoolChanges(t *testing.T) {
 	pool.Disk.SizeGB, pool.Upgrade = 100, config.Upgrade{MaxSurge: new(1), MaxUnavailable: new(0)}
 	after := New()
 	after.AddPool(field.NewPath("persia:nodePools").Index(0), WantedPool{Pool: pool})
-	const kept, deleted = ": GKE drains", ": Google Cloud deletes all nodes"
-	for edit, says := range map[[2]string]string{
-		{"m1-ultramem-40", "g2-standard-8, gvnic: {enabled: true}, diskType: pd-ssd, fastSocket: {enabled: true}"}: "machineType was g2-standard-8 and is now m1-ultramem-40, " +
-			"persia:nodePools[0].machineType's gVNIC was true and is now not set, persia:nodePools[0].disk.type was pd-ssd and is now not set, " +
-			"persia:nodePools[0].fastSocket was true and is now not set" + kept,
-		{"diskSizeGb: 100", "diskSizeGb: 50"}:                                            "disk.sizeGb was 50 and is now 100" + kept,
-		{"diskSizeGb", "spot: true, diskSizeGb"}:                                         "spot was true and is now not set" + deleted,
-		{"diskSizeGb", "reservationAffinity: {values: [r]}, diskSizeGb"}:                 "reservation was r and is now not set" + deleted,
-		{"diskSizeGb", "ephemeralStorageLocalSsdConfig: {localSsdCount: 2}, diskSizeGb"}: "localSsdCount was 2 and is now not set" + deleted,
-		{"diskSizeGb", "bootDiskKmsKey: k, diskSizeGb"}:                                  "persia:cluster.encryption.bootDisks was k and is now not set" + deleted,
-		{"diskSizeGb", "gcfsConfig: {enabled: true}, diskSizeGb"}:                        "persia:cluster.imageStreaming was true and is now not set" + deleted,
-		{"nodeCount", "queuedProvisioning: {enabled: true}, nodeCount"}:                  "queuedProvisioning was true and is now not set" + deleted,
-		{"nodeCount", "placementPolicy: {type: COMPACT}, nodeCount"}:                     "compactPlacement was COMPACT and is now not set" + deleted,
-		{"nodeCount", "maxPodsPerNode: 64, nodeCount"}:                                   "maxPodsPerNode was 64 and is now not set" + deleted,
-		{"COS", "UBUNTU"}:                   "imageType was UBUNTU_CONTAINERD and is now COS_CONTAINERD" + deleted,
-		{"nvidia-l4", "nvidia-tesla-t4"}:    "gpu.type was nvidia-tesla-t4 and is now nvidia-l4" + deleted,
-		{"count: 1", "count: 2"}:            "gpu.count was 2 and is now 1" + deleted,
-		{"INSTALLATION_DISABLED", "LATEST"}: "persia:nvidiaDriver was LATEST and is now INSTALLATION_DISABLED" + deleted,
-	} {
-		assertEffects(t, stateOf(t, strings.Replace(state, edit[0], edit[1], 1)), after, says)
-	}
+	const and = ", persia:nodePools[0]."
+	edited := func(edits ...string) State { return stateOf(t, strings.NewReplacer(edits...).Replace(state)) }
+	assertEffects(t, edited("m1-ultramem-40", "g2-standard-8, gvnic: {enabled: true}, diskType: pd-ssd, fastSocket: {enabled: true}", "100", "50"), after,
+		"machineType was g2-standard-8 and is now m1-ultramem-40"+and+"machineType's gVNIC was true and is now not set"+and+"disk.type was pd-ssd and is now not set"+
+			and+"disk.sizeGb was 50 and is now 100"+and+"fastSocket was true and is now not set: GKE drains")
+	assertEffects(t, edited("nodeCount", "queuedProvisioning: {enabled: true}, placementPolicy: {type: COMPACT}, maxPodsPerNode: 64, nodeCount", "COS", "UBUNTU",
+		"diskSizeGb", "spot: true, reservationAffinity: {values: [r]}, ephemeralStorageLocalSsdConfig: {localSsdCount: 2}, bootDiskKmsKey: k, gcfsConfig: {enabled: true}, diskSizeGb",
+		"nvidia-l4, count: 1", "nvidia-tesla-t4, count: 2", "INSTALLATION_DISABLED", "LATEST"), after,
+		"spot was true and is now not set"+and+"queuedProvisioning was true and is now not set"+and+"reservation was r and is now not set"+and+
+			"compactPlacement was COMPACT and is now not set"+and+"gpu.type was nvidia-tesla-t4 and is now nvidia-l4"+and+"gpu.count was 2 and is now 1"+and+
+			"imageType was UBUNTU_CONTAINERD and is now COS_CONTAINERD"+and+"localSsdCount was 2 and is now not set"+and+"maxPodsPerNode was 64 and is now not set, "+
+			"persia:cluster.encryption.bootDisks was k and is now not set, persia:cluster.imageStreaming was true and is now not set, "+
+			"persia:nvidiaDriver was LATEST and is now INSTALLATION_DISABLED: Google Cloud deletes all nodes")
 }
 
 // job is a job that writes its checkpoints and its record to the claim a.
