@@ -109,8 +109,8 @@ class Coordinator:
         if isinstance(action, events.Save):
             return self.record.write(action.values, action.claimed)
         if isinstance(action, events.Scan):
-            older = self.record.check(action.values, action.claimed)
-            return checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known, action.values["memory"]), older
+            found = checkpoints.scan(self.settings.checkpoints, self.settings.older, self.known, action.values["memory"])
+            return found, self.record.check(action.values, action.claimed)  # another may have claimed the run meanwhile
         checkpoints.remove(action.folder)
         return ()
 

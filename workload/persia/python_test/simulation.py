@@ -239,7 +239,7 @@ class Volume:
             raise OSError("the checkpoints cannot be listed")
 
     def begin(self, coordinator, action):
-        if isinstance(action, (events.Save, events.Scan)):
+        if isinstance(action, events.Save):
             return coordinator.store.check(action.values, action.claimed)
         return None
 
@@ -272,7 +272,7 @@ class Volume:
             self.highest, self.highest_since = action.values["term"], WORLD.now
         return WORLD.now < self.full_until, older
 
-    def scan(self, coordinator, action, older):
+    def scan(self, coordinator, action, _early):
         found = checkpoints.Found()
         for path, (attempt, when, _) in self.complete.items():
             found.complete.append(checkpoints.Checkpoint(attempt, when, path, False, DUMP, True))
@@ -285,7 +285,7 @@ class Volume:
                 found.dense, found.dense_time = path, when
         numbers = [attempt for attempt, *_ in (*self.complete.values(), *self.incomplete.values())]
         found.last_attempt = max(numbers, default=0)
-        return found, older
+        return found, coordinator.store.check(action.values, action.claimed)
 
     def remove(self, coordinator, action, _early):
         WORLD.removes(coordinator, action.folder)
