@@ -90,8 +90,9 @@ def save_dense(ctx, trained):
         states = os.environ["PERSIA_DENSE_DIR"]
         name = f"{int(os.environ['PERSIA_ATTEMPT']):06d}-{len(trained):06d}"
         progress.save(os.path.join(states, name), trained)
-        ctx.dump_torch_state_dict(ctx.model, os.path.join(states, name), "dense.pt")
-        ctx.dump_torch_state_dict(ctx.dense_optimizer, os.path.join(states, name), "opt.pt")
+        # Not dump_torch_state_dict, which creates each file before it writes it: a bucket takes one write a second.
+        for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
+            torch.save(part.state_dict(), os.path.join(states, name, file))
         for old in sorted(os.listdir(states))[:-2]:
             shutil.rmtree(os.path.join(states, old), ignore_errors=True)
 
@@ -117,7 +118,7 @@ def train(ctx, trained):
         trained.add(number)
         progress.tell()
         done += 1
-        if done % 50 == 0:
+        if done == 1 or done % 50 == 0:
             logger.info(f"step {done} of {steps}, loss {float(loss):.4f}")
         if done % 10 == 0 and get_rank() == 0:
             rate = done * clicks.BATCH_SIZE * get_world_size() / (time.monotonic() - started)
