@@ -16,7 +16,7 @@ func TestKeptServers(t *testing.T) {
 	root, err := filepath.Abs(repository)
 	require.NoError(t, err)
 	nats, runs, seed := filepath.Join(binDir(), "nats-server"), fmt.Sprint(forms(1, 10)), fmt.Sprint(firstSeed(t))
-	for _, scenario := range []string{"Adam(lr=0.02)", "Adagrad(lr=0.1)", "causes", "numbers"}[:forms(1, 4)] {
+	for _, scenario := range []string{"Adam(lr=0.02)", "Adagrad(lr=0.1)", "causes", "frozen", "numbers"}[:forms(1, 5)] {
 		t.Run(scenario, func(t *testing.T) {
 			folder := t.TempDir()
 			// The launchers must not see the mounts of buckets that other tests break.

@@ -31,12 +31,14 @@ class Loaded(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """The record is written, or could not be written. full is whether the volume has no room for another file, and older the
-    record of an older coordinator that the file had, or None."""
+    """The record is written, or could not be written. full is whether the volume has no room for another file, older the record
+    of an older coordinator that the file had, or None, and safe whether the volume holds no write back until it replaces
+    another one."""
 
     error: Optional[Exception] = None
     full: bool = False
     older: Optional[Values] = None
+    safe: bool = False
 
 
 class Scanned(NamedTuple):

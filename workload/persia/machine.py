@@ -510,7 +510,7 @@ class Machine:
             else:
                 self.take_older(event.older)
             self.saved, self.claimed = self.sent, None
-            if began is None or self.now - began > HELD_BACK:
+            if not event.safe and self.now - (began or 0) > HELD_BACK:
                 # A newer coordinator renews its claim by then.
                 self.unsure = self.now + self.settings.lost_seconds / 3 + HELD_BACK
         if trouble and not self.write_error:

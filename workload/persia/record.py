@@ -148,15 +148,15 @@ class Record:
         return None if found == mine else kept
 
     def write(self, values, claimed):
-        """Replace the file, or overwrite it if there is no room for another one, and report whether there was none. Return the
-        older record that was there as well, as check does. A crash leaves the old or the new record."""
+        """Replace the file, or overwrite it if there is no room for another one. Return whether there was none, the older record
+        that was there, as check does, and whether nothing could replace another record. A crash leaves the old or the new one."""
         folder = os.path.dirname(self.file)
         older = self.check(values, claimed)
         os.makedirs(folder, exist_ok=True)
         text = json.dumps(values).encode()
         if in_bucket(folder):
             self.exchange(text.ljust(SIZE), values, claimed)
-            return False, older
+            return False, older, True
         # Two coordinators must not write the same temporary file.
         temporary = f"{self.file}.{values['holder']}"
         try:
@@ -169,9 +169,9 @@ class Record:
             if not full or not os.path.exists(self.file) or len(text) > os.path.getsize(self.file) // 2:
                 raise
             self.overwrite(text)
-            return True, older
+            return True, older, False
         flush_folder(folder)
-        return False, older
+        return False, older, False
 
     def overwrite(self, text):
         """Overwrite the file where it is. At each moment, one half has a whole record."""

@@ -152,8 +152,8 @@ class Job:
         before, processes = self.attempt()[0], {name: self.command(name) for name in self.names()}
         self.strike(how, *names)
         self.start(*names if how != "crash" else ())
-        others = [f"/proc/{pid}" for name in self.names(WORKER, NN, LOADER) for pid in processes[name]]
-        wait("all others end", lambda: not any(map(os.path.exists, others)))
+        others = self.names(WORKER, NN, LOADER)
+        wait("all others end", lambda: not any(set(self.command(name)) & set(processes[name]) for name in others))
         kept = {name: self.memory(name) for name in self.names(SERVER) if name not in names}
         partial = self.entered(before)
         print(f"{how} {names}: {self.attempt()[1]}".split("\n")[0], flush=True)
@@ -215,6 +215,28 @@ def causes():
     assert not job.interrupt("lose", "embedding-ps-1"), "a server that was lost before it had the order to start"
 
 
+def frozen():
+    """Freeze the machine of an embedding worker until the next attempt has begun without it, and let it wake up."""
+    job = Job("frozen", 3000)
+    for number in range(3):
+        job.train()
+        name, last = f"{WORKER}-{number % 2}", job.attempt()[0]
+        job.launchers["old"] = job.launchers[name]
+        pids = [*job.command("old"), job.launchers["old"].pid]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        del job.ports[name]
+        job.start(name)
+        assert job.entered(last), "all servers begin anew"
+        before = {server: job.memory(server) for server in job.names(SERVER)}
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+        wait("it has ended its command", lambda: not job.command("old"))
+        after = [job.memory(server)[sign] == vector for server, vectors in before.items() for sign, vector in vectors.items()]
+        print(f"{after.count(False)} of {len(after)} vectors have changed after {name} woke up", flush=True)
+        job.strike("delete", "old")
+
+
 def numbers():
     """Divide the embeddings of checkpoints among other numbers of servers."""
     job = Job("numbers", 1800)
@@ -230,4 +252,4 @@ def numbers():
         wait("another checkpoint", lambda old=checkpoint: newest() != old)
 
 
-{"causes": causes, "numbers": numbers}.get(SCENARIO, interruptions)()
+{"causes": causes, "frozen": frozen, "numbers": numbers}.get(SCENARIO, interruptions)()

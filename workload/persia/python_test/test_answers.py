@@ -45,7 +45,7 @@ class Answers(JobTest):
         with mock.patch("record.fill", side_effect=BROKEN), mock.patch("os.scandir", side_effect=BROKEN):
             self.later(200, "running", "finished", progress=True)
             note("nothing can be read or written")
-        with mock.patch.object(self.job.record, "write", return_value=(True, None)):
+        with mock.patch.object(self.job.record, "write", return_value=(True, None, False)):
             self.later(50, "running", "finished", progress=True)
             note("the volume is full")
         self.later(300, "running", "finished", progress=True)

@@ -109,6 +109,17 @@ class Records(JobTest):
         self.all_report(0, "waiting", revision="3")
         self.assertIn("running attempt 8", self.job.status())
 
+    def test_an_attempt_waits_after_a_slow_write_that_may_have_replaced_a_claim(self):
+        for bucket in True, False:
+            with self.subTest(bucket=bucket), mock.patch("record.in_bucket", return_value=bucket):
+                self.job = self.coordinator(state_directory=self.folder())
+                with mock.patch.object(self.job.record, "write", lambda *record, write=self.job.record.write: (write(*record), vars(self).update(now=self.now + 2))[0]):
+                    self.all_report(0, "waiting")
+                self.assertEqual(bucket, self.job.machine.phase == "start")
+                self.now += 22
+                self.all_report(0, "waiting")
+                self.assertEqual("start", self.job.machine.phase)
+
     def test_a_record_of_no_job(self):
         self.record(attempt=7, done=True)
         self.work()

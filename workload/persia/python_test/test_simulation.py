@@ -64,29 +64,29 @@ def start_all(self, key, member):
 
 
 PLANTED = {
-    "no waiting for silence": (9, planted(wait_for_silence=lambda self, since: None)),
-    "an older pod is obeyed": (7, planted(has_substitute=lambda self, before, member: False)),
+    "no waiting for silence": (27, planted(wait_for_silence=lambda self, since: None)),
+    "an older pod is obeyed": (177, planted(has_substitute=lambda self, before, member: False)),
     "a start before the record is saved": ((39, (80, "slow volume, and a restart 0", 0.5, 0)), planted(take_found=start_unrecorded)),
     "a scan takes a half checkpoint": (3, planted(choose=choose_half)),
     "the checkpoint in use is removed": (1, planted(drop_unneeded=lambda self, found: self.drop([checkpoint.path for checkpoint in found.complete], ""))),
-    "a superseded coordinator goes on": (45, planted(stand_down=lambda self, why="": None)),
+    "a superseded coordinator goes on": (79, planted(stand_down=lambda self, why="": None)),
     "a volume that fails counts as empty": (5, planted(fail_read=lambda self, error: self.take_found(Found()))),
     "the end is not recorded": (1, planted(finish=forget_the_end)),
     "failures count although there is a new checkpoint": (17, planted(count_failure=count_all)),
     "the predecessor is trusted": (1, planted(recall=trust_the_predecessor)),
     "a write that was held back is trusted": ((442, (106.081, "node is lost 0", 0.6, 1.5), (126.303, "slow volume of one", 0.836, 15.1), (124.372, "command fails", 0.1, 0)),
         planted(unsure=property(lambda self: None, lambda self, until: None))),
-    "an attempt without progress is continued again": (11, planted(begins_anew=continue_again)),
-    "servers keep their memory in spite of a dump": (54, planted(begins_anew=ignore_dumps)),
+    "an attempt without progress is continued again": (62, planted(begins_anew=continue_again)),
+    "servers keep their memory in spite of a dump": (155, planted(begins_anew=ignore_dumps)),
     "servers keep their memory if most have lost it": (1, planted(lost_memory=lambda self: "")),
-    "others start before servers have loaded their parts": (17, planted(order=start_all)),
+    "others start before servers have loaded their parts": (30, planted(order=start_all)),
     "a server without memory takes part": (17, planted(has_memory=lambda self, member: True)),
 }
 
 # Faults of what the machine stands on, with the first history that finds each, or one and its fault.
 BELOW = {
     "a replica does not notice that it is cut off": ((4, (74, "node is lost", 0.3, 190)), launch.Replica, "forsaken", lambda self: False),
-    "a container of an older pod takes the run": (52, machine.record, "is_outranked", lambda kept, pod: False),
+    "a container of an older pod takes the run": (79, machine.record, "is_outranked", lambda kept, pod: False),
 }
 
 
