@@ -12,7 +12,7 @@ import (
 	"persia/gcp"
 )
 
-// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE: an existing one, or a new one with `create`.
+// GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE.
 // The stack grants the jobs that mount it access to its objects, but not on an existing cluster.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.

@@ -18,11 +18,10 @@ const PEDLVolume = "pedl-postgresql"
 // PostgreSQL is the database of the master: one that the stack runs, or an existing one.
 type PostgreSQL struct {
 	Image DatabaseImage `json:"image,omitempty"`
-	// Resources are the requests and limits. Each has a default: limits {cpu: 8, memory: 32G}, requests
-	// {cpu: 4, memory: 16G}, but no request exceeds a limit that you set.
+	// Resources are the requests and limits. Default: limits {cpu: 8, memory: 32G}, and requests
+	// {cpu: 4, memory: 16G} or the lower limits that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Password is the password of the admin user, postgres, set with `pulumi config set
-	// --secret`. Required unless you set `external`.
+	// Password is the password of the admin user, postgres, a Pulumi secret. Required unless you set `external`.
 	Password input.Secret `json:"postgresqlPassword,omitempty"`
 	// Database is the name of the database that the stack creates.
 	Database string `json:"postgresqlDatabase,omitempty" default:"pedl"`
@@ -90,9 +89,8 @@ func withoutB(pedl map[string]any) {
 	}
 }
 
-// Persistence is where the database stores its data: a volume of the stack with one source, as in persia:storage; a
-// volume of `storageClass`; or the volume of `existingClaim`. If you set none of these, the stack creates a
-// Persistent Disk named CLUSTER-pedl-postgresql. On an existing cluster you must set one.
+// Persistence is where the database stores its data: one source as in persia:storage, `storageClass`, or
+// `existingClaim`. Default: a Persistent Disk that the stack creates. Required on an existing cluster.
 type Persistence struct {
 	// Enabled keeps the data. Without it, the data is lost with the pod.
 	Enabled bool `json:"enabled,omitempty" default:"true"`
@@ -108,7 +106,7 @@ type Persistence struct {
 	Size string `json:"size,omitempty" default:"100Gi"`
 	// SubPath is the directory of the volume to mount. Default: its root.
 	SubPath string `json:"subPath,omitempty" form:"below"`
-	// MountPath is where the volume is mounted. The data is in its directory data.
+	// MountPath is where the volume is mounted.
 	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql" form:"directory"`
 
 	Sources `json:",inline"`
@@ -133,7 +131,7 @@ type ExternalDatabase struct {
 	User string `json:"user,omitempty" default:"postgres"`
 	// Database is the name of the database.
 	Database string `json:"database,omitempty" default:"pedl"`
-	// Password is the password of the user, set with `pulumi config set --secret`.
+	// Password is the password of the user, a Pulumi secret.
 	Password input.Secret `json:"password"`
 }
 

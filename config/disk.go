@@ -12,7 +12,7 @@ import (
 	"persia/gcp"
 )
 
-// PersistentDisk is a Compute Engine disk: an existing one, or a new one with `create`. One node at a time can mount it.
+// PersistentDisk is a Compute Engine disk. One node at a time can mount it.
 type PersistentDisk struct {
 	// Disk is the name of the disk.
 	Disk string `json:"disk" form:"name"`
@@ -110,7 +110,7 @@ func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users v
 	}
 }
 
-// Filestore is a share of a Filestore instance in the cluster's network: an existing one, or a new one with `create`.
+// Filestore is a share of a Filestore instance in the cluster's network.
 type Filestore struct {
 	// Instance is the name of the instance.
 	Instance string `json:"instance" form:"name"`

@@ -115,8 +115,7 @@ type Cache struct {
 type CacheCredentials struct {
 	// Username is the name of the account.
 	Username string `json:"username"`
-	// PasswordSecret is the secret version that contains the account's password or access
-	// token, in the form projects/P/secrets/S/versions/V.
+	// PasswordSecret is the secret version with the account's password or access token, as projects/P/secrets/S/versions/V.
 	PasswordSecret string `json:"passwordSecret"`
 }
 

@@ -20,16 +20,14 @@ type Job struct {
 	RunID string `json:"runId,omitempty" default:"1" form:"label"`
 	// Suspend removes all replicas of the job, so that their nodes can be released.
 	Suspend bool `json:"suspend,omitempty"`
-	// Engine chooses what creates the pods: statefulset, a StatefulSet for each role; jobset, a JobSet of all roles,
-	// whose pods end with the job; or operator, a PersiaJob, which PERSIA's operator runs.
+	// Engine chooses what creates the pods: statefulset, jobset, or operator, which is PERSIA's own.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator"`
-	// Queue is the team in persia:queue in whose queue the job waits for room for all replicas. It requires engine:
-	// jobset. Default: the job does not wait.
+	// Queue is the team in persia:queue in whose queue the job waits. It requires engine: jobset. Default: the job
+	// does not wait.
 	Queue string `json:"queue,omitempty"`
 	// Priority is a name in persia:queue. Default: the name default.
 	Priority string `json:"priority,omitempty"`
-	// Script starts the roles with a script instead of persia-launcher, which images of older PERSIA releases do not
-	// have.
+	// Script starts the roles without persia-launcher, which images of older PERSIA releases do not have.
 	Script *Script `json:"script,omitempty"`
 	// NATS overrides settings of persia:nats for the job's own NATS cluster.
 	NATS NATSOverrides `json:"nats,omitempty"`
@@ -54,7 +52,7 @@ type Job struct {
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.
 	LogLevel string `json:"logLevel,omitempty" default:"info" enum:"trace,debug,info,warn,error"`
-	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates. Other engines ignore it.
+	// RestartPolicy is Never, OnFailure or Always, for pods that PERSIA's operator creates.
 	RestartPolicy corev1.RestartPolicy `json:"restartPolicy,omitempty" default:"Never" enum:"Never,OnFailure,Always"`
 	// ImagePullPolicy is Always, IfNotPresent or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"Always" enum:"Always,IfNotPresent,Never"`

@@ -16,8 +16,7 @@ const MachineTypesKey = "persia:machineTypes"
 // Machines are the machine types that a stack file describes, by name.
 type Machines map[string]MachineType
 
-// MachineType describes what the program does not know about a machine type. Set `cpus`, `memory` and `gpu` only for
-// types that it does not know.
+// MachineType describes a machine type. Set `cpus`, `memory` and `gpu` only for types that the program does not know.
 type MachineType struct {
 	// CPUs is the number of vCPUs.
 	CPUs int `json:"cpus,omitempty" max:"4096"`

@@ -29,8 +29,7 @@ type NATS struct {
 	Version string `json:"version,omitempty" default:"2.12.12"`
 	// Image is the image of nats-server, without a tag.
 	Image string `json:"image,omitempty" default:"nats"`
-	// MaxPayload is the size of the largest message in bytes, at most 67108864. A server
-	// buffers four messages for a slow client.
+	// MaxPayload is the size of the largest message in bytes, at most 67108864.
 	MaxPayload int `json:"maxPayload,omitempty" default:"52428800" max:"67108864"`
 	// Resources are the requests and limits of one server. Default: {cpu: 500m, memory: 1Gi}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`

@@ -27,8 +27,8 @@ type PEDL struct {
 	TrialRunner TrialRunner `json:"trialRunner,omitempty"`
 	// ImagePullPolicy is Always, IfNotPresent, or Never, for the master and the agents.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
-	// Resources are the requests and limits of the master. Each has a default: limits {cpu: 8, memory: 16Gi},
-	// requests {cpu: 4, memory: 8Gi}, but no request exceeds a limit that you set.
+	// Resources are the requests and limits of the master. Default: limits {cpu: 8, memory: 16Gi}, and requests
+	// {cpu: 4, memory: 8Gi} or the lower limits that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// NodePool is the node pool on which the master and its database run. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
@@ -44,8 +44,7 @@ type PEDL struct {
 	SupportCheck *SupportCheck `json:"supportCheck,omitempty"`
 }
 
-// PEDLAgent is the agent that runs on each node with the label
-// determined.ai/pedl-agent=present. It starts containers through the node's Docker.
+// PEDLAgent has the settings of the agents, which start containers through the node's Docker.
 type PEDLAgent struct {
 	// NodePools are the node pools that host agents. All of their nodes get the label and the taint
 	// determined.ai/pedl-agent=present. Default none: then label nodes with `kubectl label nodes`.
@@ -54,8 +53,8 @@ type PEDLAgent struct {
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
 	// Env are environment variables of the agents, which take precedence over those that the program sets. Default none.
 	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
-	// Resources are the requests and limits of an agent, without its trials. Each has a default: limits {cpu: 1,
-	// memory: 2Gi}, requests {cpu: 100m, memory: 256Mi}, but no request exceeds a limit that you set.
+	// Resources are the requests and limits of an agent, without its trials. Default: limits {cpu: 1, memory: 2Gi},
+	// and requests {cpu: 100m, memory: 256Mi} or the lower limits that you set.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Tolerations are taints that the agents tolerate, in addition to determined.ai/pedl-agent=present and the taints
 	// of `nodePools`. Default nvidia.com/gpu=present:NoSchedule; write [] for none.
@@ -78,7 +77,7 @@ type PEDLRegistry struct {
 	Server string `json:"server,omitempty" default:"https://index.docker.io/v1/"`
 	// User is the name of the account.
 	User string `json:"user,omitempty" default:"determinedaicustomer"`
-	// Password is the password of the account, set with `pulumi config set --secret`.
+	// Password is the password of the account, a Pulumi secret.
 	Password input.Secret `json:"password"`
 	// Email is the email address of the account.
 	Email string `json:"email,omitempty" default:"hello@determined.ai"`
@@ -120,8 +119,7 @@ type PEDLIngress struct {
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
 }
 
-// SupportCheck checks a node. It runs nvidia-smi once, in a container that it starts through the Docker of the node.
-// The result is an output of the stack.
+// SupportCheck checks a node. It runs nvidia-smi once, in a Docker container. The output `pedl` has the result.
 type SupportCheck struct {
 	// NodePool is the GPU node pool to check.
 	NodePool string `json:"nodePool"`

@@ -11,8 +11,7 @@ import (
 	"persia/config/input"
 )
 
-// Queue are the queues in which jobs with `engine: jobset` wait until there is room for all of
-// their pods. Kueue runs them. A stack without teams has no queues.
+// Queue are the queues in which jobs with `engine: jobset` wait until there is room for all of their pods.
 type Queue struct {
 	// Existing says that the cluster has JobSet and Kueue. By default the stack installs both.
 	Existing bool `json:"existing,omitempty"`
@@ -21,11 +20,9 @@ type Queue struct {
 	// Priorities are the values of the names in a job's priority. The name default is for jobs
 	// without a priority, and is 0 unless you change it.
 	Priorities []QueuePriority `json:"priorities,omitempty" unique:"name"`
-	// WithinTeam determines which running jobs of a team stop for a waiting job of the same
-	// team: Never, LowerPriority, or LowerOrNewerEqualPriority.
+	// WithinTeam says which running jobs stop for a waiting job of the same team: Never, LowerPriority, or LowerOrNewerEqualPriority.
 	WithinTeam string `json:"withinTeam,omitempty" default:"LowerPriority" enum:"Never,LowerPriority,LowerOrNewerEqualPriority"`
-	// BetweenTeams determines which jobs on borrowed nodes stop when the team that owns the
-	// nodes needs them: Never, LowerPriority, or Any.
+	// BetweenTeams says which jobs on borrowed nodes stop when their owner needs the nodes: Never, LowerPriority, or Any.
 	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
 	// StartMinutes is how long an admitted job may take until all of its replicas run, or run
 	// again. Then it releases its nodes and waits.

@@ -16,20 +16,19 @@ import (
 )
 
 // Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
-// the namespace of the jobs. It has exactly one source.
+// the namespace of the jobs. It has exactly one source, which exists unless it has `create`.
 type Volume struct {
 	// Name is the name of the PersistentVolume.
 	Name string `json:"name" form:"label"`
 	// Claim is the name of the PersistentVolumeClaim. Default: NAME-claim.
 	Claim string `json:"claim,omitempty" form:"subdomain"`
-	// Size is the capacity of the volume and the request of the claim, a quantity like
-	// 10Gi. You can increase it. Storage that the stack creates cannot shrink.
+	// Size is the capacity of the volume and the request of the claim. You can increase it. Storage that the stack
+	// creates cannot shrink.
 	Size string `json:"size" form:"bytes"`
 	// AccessModes are how nodes can mount the volume. Default: ReadWriteOnce for block devices and directories of one
 	// node, and ReadWriteMany for storage that many nodes share.
 	AccessModes []accessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
-	// ReclaimPolicy determines what happens to the storage when the claim is deleted, as by `pulumi
-	// destroy`. With Delete, the CSI driver deletes all checkpoints.
+	// ReclaimPolicy is Retain, or Delete: the CSI driver deletes all checkpoints with the claim, as in `pulumi destroy`.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
 	// MountOptions are passed to the driver. A bucket also has implicit-dirs, which shows folders that
 	// an upload has made, and metadata-cache:ttl-secs:60, unless you write implicit-dirs=false or another time.
