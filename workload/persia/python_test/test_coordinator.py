@@ -209,3 +209,14 @@ class Costs(JobTest):
             self.assertIn("in attempt 2", self.job.status())
         self.assertEqual(costs[100], costs[10000])
         self.assertNotIn(0, costs[100], "lines are counted")
+
+
+class Memory(JobTest):
+    def test_all_servers_begin_anew_when_more_than_a_tenth_have_lost_their_memory(self):
+        for servers, lost, resume, anew in (
+            (3, 0, "/a", False), (3, 1, "/a", False), (3, 1, None, True), (3, 0, None, False), (3, 2, "/a", True), (20, 2, "/a", False), (20, 3, "/a", True),
+        ):
+            with self.subTest(servers=servers, lost=lost, resume=resume):
+                self.job = self.coordinator(replicas={"embedding-ps": servers})
+                self.job.machine.resume, self.job.machine.roster.without_memory = resume, lambda role, lost=lost: list(range(lost))
+                self.assertEqual(anew, bool(self.job.machine.lost_memory()))

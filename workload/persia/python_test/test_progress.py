@@ -85,3 +85,8 @@ class Pauses(JobTest):
         self.assertEqual(
             [f"attempt {attempt} starts in {pause} s or later" for attempt, pause in ((2, 0), (3, 10), (4, 20), (5, 0), (6, 0), (7, 10))],
             self.said(" starts in "))
+
+    def test_replicas_report_soon_while_an_attempt_is_about_to_start(self):
+        for starting, replicas, soon in (False, 2, None), (True, 2, 1), (True, 8000, 2):
+            self.job.machine.starting, self.job.machine.roster.total = starting, replicas
+            self.assertEqual(soon, self.job.machine.answer("stop")["soon"], (starting, replicas))

@@ -120,6 +120,16 @@ class Records(JobTest):
                 self.all_report(0, "waiting")
                 self.assertEqual("start", self.job.machine.phase)
 
+    def test_the_next_coordinator_waits_for_the_same_silence(self):
+        self.start()
+        self.all_report(1, "running")
+        self.report("dataloader", 0, "waiting", pod="another", since=1)
+        self.job = self.coordinator()
+        for self.now, phase in (1, "stop"), (79, "stop"), (1 + 60 + 20 + 20, "start"):
+            for role in self.settings.replicas:
+                self.report(role, 1, "waiting", pod=role if role == "nn-worker" else "another")
+            self.assertEqual(phase, self.job.machine.phase, self.now)
+
     def test_a_record_of_no_job(self):
         self.record(attempt=7, done=True)
         self.work()
