@@ -333,6 +333,7 @@ class Doubts(JobTest):
             ("a script that tells nothing for long", lambda: [(self.wait(7 * 3600), end(), restart()) for _ in range(3)], 2, "2 2 2 2"),
             ("a replica that is lost", lambda: [(tell(1), self.lose(), restart()) for _ in range(2)], 2, "2 2 2"),
             ("a container that restarts", lambda: [(tell(1), self.report("dataloader", 0, "waiting", instance=str(self.now)), restart()) for _ in range(2)], 2, "2 2 2"),
+            ("before it trains", lambda: [(self.report("dataloader", 0, "waiting", instance=number), restart()) for number in "ab"], 2, "2 2 2"),
             ("in another process", lambda: [again(pod="nn-worker") for _ in range(2)], 2, "2 2 1"),
             ("the coordinator with the nn-worker", lambda: [(tell(1), restart(pod="nn-worker")) for _ in range(2)], 2, "2 2 2"),
             ("one that is kept alone", lambda: (self.work(), again(), again(), self.work()), 1, "2 2 2"),

@@ -220,3 +220,25 @@ class Memory(JobTest):
                 self.job = self.coordinator(replicas={"embedding-ps": servers})
                 self.job.machine.resume, self.job.machine.roster.without_memory = resume, lambda role, lost=lost: list(range(lost))
                 self.assertEqual(anew, bool(self.job.machine.lost_memory()))
+
+    def test_all_servers_begin_anew_when_three_attempts_with_their_memory_have_failed(self):
+        for failures, attempt, anew in (2, 12, False), (3, 12, True), (3, 11, True), (3, 10, False):
+            with self.subTest(failures=failures, attempt=attempt):
+                self.job = self.coordinator(replicas={"embedding-ps": 3})
+                found, self.job.machine.attempt = checkpoints.Found(), attempt
+                found.dense = "/dense-9/2"
+                self.job.machine.values.update(memory=9, failures=failures)
+                self.assertEqual(anew, "attempts failed" in self.job.machine.begins_anew(found))
+
+    def test_an_attempt_that_saves_dense_states_for_ten_minutes_counts_like_one_with_a_checkpoint(self):
+        for since, newest, seconds, cause, failures in (
+            ("1", "2", 601, "failed command", 1), ("1", "2", 600, "failed command", 3), ("1", "1", 601, "failed command", 3),
+            (None, "2", 601, "failed command", 3), ("1", "2", 601, "no progress", 3),
+        ):
+            with self.subTest(since=since, newest=newest, seconds=seconds, cause=cause):
+                self.job = self.coordinator()
+                found, self.job.machine.dense, self.job.machine.started = checkpoints.Found(), since, self.now - seconds
+                found.dense = newest
+                self.job.machine.values["failures"] = 2
+                self.job.machine.count_failure(machine.Trouble("", True, True, cause), found)
+                self.assertEqual(failures, self.job.machine.values["failures"])
