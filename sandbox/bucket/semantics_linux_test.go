@@ -298,6 +298,43 @@ for name, content in {"s0/0.emb": "x", "dense.pt": "model", "embedding_dump_done
 	}
 }
 
+// TestDenseStateInBucket has the example save dense states, one after another. The bucket refuses no write, and the
+// coordinator on another node sees the newest one.
+func TestDenseStateInBucket(t *testing.T) {
+	const script = `
+import ast, os, shutil, sys, types, checkpoints
+writer, reader, example = sys.argv[1:]
+sys.path.append(example)
+import progress
+
+def write(_, file):
+    with open(file, "wb") as opened:
+        opened.write(b"model")
+
+class ctx:
+    model = dense_optimizer = types.SimpleNamespace(state_dict=dict)
+
+    def dump_torch_state_dict(part, folder, name):  # as PERSIA does it
+        open(os.path.join(folder, name), "w").close()
+        write(part, os.path.join(folder, name))
+
+torch, gather, get_rank = types.SimpleNamespace(save=write), set, lambda: 0
+source = ast.parse(open(os.path.join(example, "train.py")).read())
+source.body = [part for part in source.body if getattr(part, "name", "") == "save_dense"]
+exec(compile(source, "train.py", "exec"))
+os.environ.update(PERSIA_DENSE_DIR=os.path.join(writer, "dense-1"), PERSIA_ATTEMPT="2")
+for batches in range(1, 5):
+    save_dense(ctx, range(batches))
+    print(os.path.basename(checkpoints.scan(reader, memory=1).dense), end=" ")
+print(*sorted(os.listdir(os.environ["PERSIA_DENSE_DIR"])))
+`
+	served, server := serve(t)
+	writer, reader := mountBucket(t, server, "--metadata-cache-ttl-secs=-1"), mountBucket(t, server, "--metadata-cache-ttl-secs=-1")
+	seen := python(t, script, writer.folder, reader.folder, filepath.Join(repository, "examples", "training"))
+	assert.Equal(t, "000002-000001 000002-000002 000002-000003 000002-000004 000002-000003 000002-000004", seen)
+	assert.Empty(t, served.Refused, "writes within a second after another one of that name")
+}
+
 // TestSidecar measures gcsfuse while files are created and written at the same time. An embedding parameter
 // server does so with four, and the default memory of the sidecar is for that. The fifth takes disk.
 func TestSidecar(t *testing.T) {

@@ -29,6 +29,8 @@ import (
 
 // Server serves one bucket.
 type Server struct {
+	// Refused has the name of each write that came too soon after another one. Look at it when no client writes.
+	Refused    []string
 	name       string
 	mu         sync.Mutex
 	objects    map[string]*object
@@ -259,6 +261,7 @@ func (s *Server) put(name string, q url.Values, a attributes, content []byte) (a
 		return nil, failure{http.StatusBadRequest, "invalid"}
 	}
 	if time.Since(s.written[name]) < betweenWrites {
+		s.Refused = append(s.Refused, name)
 		return nil, tooManyTimes
 	}
 	s.written[name] = time.Now()
@@ -341,11 +344,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request, name string, mor
 	if !ok || !current(q.Get("generation"), o) {
 		return nil, notFound
 	}
-	which := ""
-	if len(more) > 0 {
-		which = "Source"
-	}
-	if err := conditions(q, which, o); err != nil {
+	if err := conditions(q, map[bool]string{true: "Source"}[len(more) > 0], o); err != nil {
 		return nil, err
 	}
 	switch {
