@@ -163,11 +163,8 @@ func (d *Persistence) resolve(site *Site, pool Pool) {
 		input.Defaults(d.PersistentDisk)
 		input.Defaults(d.PersistentDisk.Create)
 	}
-	if disk := d.PersistentDisk; disk != nil && disk.Create != nil && len(disk.Zones) == 0 {
-		// The pod must run in the zone of its disk.
-		if len(pool.Zones) > 0 {
-			disk.Zones = pool.Zones[:1:1]
-		}
+	if disk := d.PersistentDisk; disk != nil && disk.Create != nil && len(disk.Zones) == 0 && len(pool.Zones) > 0 {
+		disk.Zones = pool.Zones[:1:1] // the pod must run in the zone of its disk
 	}
 	v := d.volume()
 	v.resolve(site)

@@ -176,7 +176,7 @@ func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 	most, needed := s.podsOn(p.Name, nil), 0
 	for _, job := range s.queued() {
 		pods := s.podsOn(p.Name, job)
-		pool := capacity.Pool{Node: s.nodeRoom(p), Pods: slices.DeleteFunc(slices.Clone(pods), func(p capacity.Pods) bool { return p.Count == 0 })}
+		pool := capacity.Pool{Node: s.nodeRoom(p), Pods: pods}
 		if slices.ContainsFunc(pool.Pods, func(p capacity.Pods) bool { return pool.Holds(p) == 0 }) {
 			return pods
 		}
@@ -187,7 +187,7 @@ func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 	return most
 }
 
-// podsOn returns the pods that are assigned to a pool, with the replicas of one queued job at most.
+// podsOn returns the pods that are assigned to a pool, with the replicas of one queued job at most. None has no pod.
 func (s *Stack) podsOn(pool string, queued *Job) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, kind := range Kinds() {
@@ -197,7 +197,8 @@ func (s *Stack) podsOn(pool string, queued *Job) []capacity.Pods {
 	if s.SystemPoolName() == pool {
 		pods = append(pods, s.systemPods()...)
 	}
-	return append(pods, s.pedlPodsOn(pool)...)
+	pods = append(pods, s.pedlPodsOn(pool)...)
+	return slices.DeleteFunc(pods, func(p capacity.Pods) bool { return p.Count == 0 })
 }
 
 // rolePodsOn returns the replicas of one role on a pool, grouped by size: of the jobs that wait in
@@ -208,7 +209,8 @@ func (s *Stack) rolePodsOn(pool string, kind Kind, queued *Job) []capacity.Pods 
 		job := &s.Jobs[i]
 		if role := kind.Of(job); role.NodePool == pool && !job.Suspend && (job.Queue == "" || job == queued) {
 			sidecar, _ := job.GCSFuseSidecar(kind)
-			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: PodRequests(role.Resources).Plus(sidecar), Priority: kind.Priority.Value})
+			requests := PodRequests(role.Resources).Plus(sidecar)
+			groups.add(job.Name, capacity.Pods{Count: role.Replicas, Requests: requests, Priority: kind.Priority.Value})
 		}
 	}
 	return groups.named(kind.Field + " of ")

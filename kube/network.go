@@ -10,6 +10,16 @@ import (
 // CollectorNamespace is where GKE runs Managed Service for Prometheus.
 const CollectorNamespace = "gmp-system"
 
+// Closed returns a policy that lets no pod of a namespace speak with anybody, but for what other policies allow.
+func Closed(meta metav1.ObjectMeta) *networkingv1.NetworkPolicy {
+	return &networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{PolicyTypes: BothWays()}}
+}
+
+// BothWays returns the types of a policy for what pods receive and send.
+func BothWays() []networkingv1.PolicyType {
+	return []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress}
+}
+
 // Namespace returns a peer that selects all pods of a namespace.
 func Namespace(name string) networkingv1.NetworkPolicyPeer {
 	return networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{

@@ -2,7 +2,6 @@ package kube
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"text/template"
@@ -71,7 +70,7 @@ func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.Cus
 			}
 		}
 		registered := o.Add(resource, object, after)
-		if binding := bindingOf(object, own); binding != nil {
+		if binding := BindingOf(object, own); binding != nil {
 			registered = o.Add(resource, binding, append(Needs(registered), inNamespace...))
 		}
 		before = append(before, registered)
@@ -90,8 +89,8 @@ func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.Cus
 	return o.Add(name, webhooks, append(Needs(ready), needs...))
 }
 
-// bindingOf gives the operator's account a role with the operator's name. It returns nil for other objects.
-func bindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
+// BindingOf gives an account a role with the account's name. It returns nil for other objects.
+func BindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: own.Namespace, Name: own.Name}}
 	reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Name: own.Name}
 	switch role := object.(type) {
@@ -134,16 +133,13 @@ func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object, erro
 	}
 	complete(deployment)
 	own := deployment.ObjectMeta
-	closed := &networkingv1.NetworkPolicy{ObjectMeta: own, Spec: networkingv1.NetworkPolicySpec{
-		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
-	}}
 	apiServer := &networkingv1.NetworkPolicy{ObjectMeta: Meta(own.Namespace, own.Name+"-api-server", own.Labels)}
 	apiServer.Spec = networkingv1.NetworkPolicySpec{
 		PodSelector: *deployment.Spec.Selector,
 		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 		Egress:      append(ToAPIServer(), networkingv1.NetworkPolicyEgressRule{Ports: DNS()}),
 	}
-	return deployment, append(objects[1:], closed, apiServer), nil
+	return deployment, append(objects[1:], Closed(own), apiServer), nil
 }
 
 // complete gives a Deployment what all operators have in common. It runs one replica, and stops the old one
@@ -177,10 +173,7 @@ func decode(document []byte) (runtime.Object, error) {
 
 // Fill fills in a text/template. Its function json writes a value into YAML, in one line, and hash is [Hash].
 func Fill(text string, values any) (string, error) {
-	asJSON := func(value any) (string, error) {
-		text, err := json.Marshal(value)
-		return string(text), err
-	}
+	asJSON := func(value any) string { return string(JSON(value)) }
 	parsed, err := template.New("").Funcs(template.FuncMap{"json": asJSON, "hash": Hash}).Parse(text)
 	if err != nil {
 		return "", err

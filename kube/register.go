@@ -193,14 +193,13 @@ func markPods(object runtime.Object, kind string) error {
 	default:
 		return nil
 	}
-	text, err := json.Marshal(spec)
 	annotations := maps.Clone(meta.GetAnnotations())
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[config.PodsAnnotation] = Hash(string(text))
+	annotations[config.PodsAnnotation] = Hash(string(JSON(spec)))
 	meta.SetAnnotations(annotations)
-	return err
+	return nil
 }
 
 // removeCounts removes what starts or ends pods without a change of them.
@@ -233,13 +232,14 @@ func (c *Custom[Spec]) DeepCopyObject() runtime.Object { return Copy(c) }
 
 // Copy copies an object that is plain data.
 func Copy[T any](object *T) *T {
-	text, err := json.Marshal(object)
-	if err != nil {
-		panic(err)
-	}
 	copied := new(T)
-	if err := json.Unmarshal(text, copied); err != nil {
-		panic(err) // it was written by the line above
-	}
+	utilruntime.Must(json.Unmarshal(JSON(object), copied))
 	return copied
+}
+
+// JSON writes plain data as JSON, which cannot fail.
+func JSON(data any) []byte {
+	text, err := json.Marshal(data)
+	utilruntime.Must(err)
+	return text
 }

@@ -116,8 +116,10 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 		PodAnnotations:  map[string]map[string]string{},
 		Placements:      map[string]kube.Placement{},
 		SystemPlacement: placement(cfg, cfg.SystemPoolName()),
-		QueueLabels:     queueLabels(job),
 		Needs:           needs,
+	}
+	if job.Queue != "" {
+		args.QueueLabels = queue.JobLabels(job.Queue, job.Priority)
 	}
 	for _, volume := range cfg.Storage {
 		args.Claims[volume.Name] = volume.Claim
@@ -195,12 +197,4 @@ func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesAr
 		args.Teams = append(args.Teams, queue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})
 	}
 	return args
-}
-
-// queueLabels returns the labels that identify a job to Kueue, or nil for a job that is in no queue.
-func queueLabels(job config.Job) map[string]string {
-	if job.Queue == "" {
-		return nil
-	}
-	return queue.JobLabels(job.Queue, job.Priority)
 }

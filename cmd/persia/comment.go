@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"persia/config"
 )
 
 // most is how long a comment on GitHub may be, in characters. Bytes are counted here, which are never fewer.
@@ -30,13 +32,13 @@ func comment(title, stack string, p *preview, code int) string {
 		part(fmt.Sprintf("> [!CAUTION]\n> **It failed**, with exit code %d.", code), "text",
 			cmp.Or(wrapped(p.problems(), width), "It said nothing."))
 	}
-	part("> [!CAUTION]\n> **What this update does to what runs.**", "text", wrapped(p.effects, width))
+	part("> [!CAUTION]\n> **"+strings.TrimSuffix(config.EffectsTitle, ":")+".**", "text", wrapped(p.effects, width))
 	removed := p.removed()
 	part(fmt.Sprintf("> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.",
 		count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced")), "diff", strings.Join(removed, "\n"))
 	part(fmt.Sprintf("> [!WARNING]\n> **%s.**", count(len(p.warnings), "warning", "warnings")), "text",
 		wrapped(strings.Join(p.warnings, "\n\n"), width))
-	part("### What the stack needs", "text", p.needs)
+	part("### "+strings.TrimSuffix(config.NeedsTitle, ":"), "text", p.needs)
 	if diff := strings.TrimSuffix(p.diff(), "\n"); diff != "" {
 		// It is folded until a reader opens it.
 		fmt.Fprintf(&text, "\n<details>\n<summary>Every change in full</summary>\n%s\n</details>\n", block("diff", clip(diff, most-text.Len())))

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,13 +42,10 @@ const gkeImage = "^(gke[.]gcr[.]io|[a-z0-9-]+-artifactregistry[.]gcr[.]io/gke-re
 // imagesPolicy admits images by digest, GKE's images, because GKE adds a container to pods with
 // buckets, and images from some repositories.
 func imagesPolicy(name string, namespaces, repositories []string) *admissionv1.ValidatingAdmissionPolicy {
-	list, err := json.Marshal(repositories)
-	if err != nil {
-		panic(err) // texts always marshal
-	}
 	return policy(name, namespaces, podRule(), changed, []admissionv1.Validation{{
 		Expression: eachContainer(fmt.Sprintf(
-			"c.image.matches('%s') || c.image.matches('%s') || %s.exists(r, c.image == r || c.image.startsWith(r + ':'))", digest, gkeImage, list)),
+			"c.image.matches('%s') || c.image.matches('%s') || %s.exists(r, c.image == r || c.image.startsWith(r + ':'))",
+			digest, gkeImage, kube.JSON(repositories))),
 		Message: "images here must be given by digest, like busybox@sha256:…, " +
 			"or be from a repository that the stack file names: " + strings.Join(repositories, ", "),
 	}})

@@ -27,24 +27,22 @@ func NetworkID(project, cluster string) string {
 // newNetwork registers a network of the cluster's own, with a subnetwork and what private nodes reach the
 // internet through.
 func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.ResourceOption) (made network, err error) {
-	project, region, all := pulumi.String(args.Project), pulumi.String(args.Cluster.Region), pulumi.String(args.Cluster.Name)
+	register := func(kind string, inputs pulumi.Map, opts ...pulumi.ResourceOption) *compute.Resource {
+		made := &compute.Resource{}
+		if err == nil {
+			inputs["project"], inputs["name"] = pulumi.String(args.Project), pulumi.String(args.Cluster.Name)
+			made, err = compute.Register(ctx, kind, name, inputs, opts...)
+		}
+		return made
+	}
 	opts := []pulumi.ResourceOption{child, pulumi.RetainOnDelete(args.KeepNetwork)}
 	if args.AdoptNetwork {
 		opts = append(opts, pulumi.Import(pulumi.ID(NetworkID(args.Project, args.Cluster.Name))))
 	}
-	made.network, err = compute.Register(ctx, "network", name, pulumi.Map{
-		"project":               project,
-		"name":                  all,
-		"autoCreateSubnetworks": pulumi.Bool(false),
-	}, opts...)
-	if err != nil {
-		return made, err
-	}
-	ranges := args.Cluster.Network
-	made.subnetwork, err = compute.Register(ctx, "subnetwork", name, pulumi.Map{
-		"project":               project,
+	made.network = register("network", pulumi.Map{"autoCreateSubnetworks": pulumi.Bool(false)}, opts...)
+	ranges, region := args.Cluster.Network, pulumi.String(args.Cluster.Region)
+	made.subnetwork = register("subnetwork", pulumi.Map{
 		"region":                region,
-		"name":                  all,
 		"network":               made.network.ID(),
 		"ipCidrRange":           pulumi.String(ranges.Nodes),
 		"privateIpGoogleAccess": pulumi.Bool(true),
@@ -53,22 +51,9 @@ func newNetwork(ctx *pulumi.Context, name string, args Args, child pulumi.Resour
 			pulumi.Map{"rangeName": pulumi.String(serviceRange), "ipCidrRange": pulumi.String(ranges.Services)},
 		},
 	}, child)
-	if err != nil {
-		return made, err
-	}
-	router, err := compute.Register(ctx, "router", name, pulumi.Map{
-		"project": project,
-		"region":  region,
-		"name":    all,
-		"network": made.network.ID(),
-	}, child)
-	if err != nil {
-		return made, err
-	}
-	made.nat, err = compute.Register(ctx, "routerNat", name, pulumi.Map{
-		"project":                       project,
+	router := register("router", pulumi.Map{"region": region, "network": made.network.ID()}, child)
+	made.nat = register("routerNat", pulumi.Map{
 		"region":                        region,
-		"name":                          all,
 		"router":                        router.Name,
 		"natIpAllocateOption":           pulumi.String("AUTO_ONLY"),
 		"sourceSubnetworkIpRangesToNat": pulumi.String("ALL_SUBNETWORKS_ALL_IP_RANGES"),

@@ -231,18 +231,17 @@ func Part[T any](t testing.TB, r Resource, path string) T {
 
 // The types of Kubernetes objects that tests look at.
 const (
-	AdmissionPolicy  = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
-	Claim            = "kubernetes:core/v1:PersistentVolumeClaim"
-	DaemonSet        = "kubernetes:apps/v1:DaemonSet"
-	Deployment       = "kubernetes:apps/v1:Deployment"
-	DisruptionBudget = "kubernetes:policy/v1:PodDisruptionBudget"
-	Ingress          = "kubernetes:networking.k8s.io/v1:Ingress"
-	NATSCluster      = "kubernetes:nats.io/v1alpha2:NatsCluster"
-	Namespace        = "kubernetes:core/v1:Namespace"
-	NetworkPolicy    = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
-	Service          = "kubernetes:core/v1:Service"
-	StatefulSet      = "kubernetes:apps/v1:StatefulSet"
-	Volume           = "kubernetes:core/v1:PersistentVolume"
+	AdmissionPolicy = "kubernetes:admissionregistration.k8s.io/v1:ValidatingAdmissionPolicy"
+	Claim           = "kubernetes:core/v1:PersistentVolumeClaim"
+	DaemonSet       = "kubernetes:apps/v1:DaemonSet"
+	Deployment      = "kubernetes:apps/v1:Deployment"
+	Ingress         = "kubernetes:networking.k8s.io/v1:Ingress"
+	NATSCluster     = "kubernetes:nats.io/v1alpha2:NatsCluster"
+	Namespace       = "kubernetes:core/v1:Namespace"
+	NetworkPolicy   = "kubernetes:networking.k8s.io/v1:NetworkPolicy"
+	Service         = "kubernetes:core/v1:Service"
+	StatefulSet     = "kubernetes:apps/v1:StatefulSet"
+	Volume          = "kubernetes:core/v1:PersistentVolume"
 )
 
 // The types of Google Cloud's resources that tests look at.

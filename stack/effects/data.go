@@ -11,6 +11,7 @@ import (
 
 	"persia/config"
 	"persia/gcp"
+	"persia/infra/gke"
 	"persia/workload/pedl"
 )
 
@@ -43,14 +44,10 @@ func (u *update) volumes() {
 
 // formerProject returns the project of a replaced cluster, or "" if it stays the same.
 func (u *update) formerProject() string {
-	if u.after.Replaced != nil {
-		for _, setting := range u.after.Replaced.Settings {
-			if setting.Path.String() == "persia:project" {
-				return setting.Was
-			}
-		}
+	if u.after.Replaced == nil {
+		return ""
 	}
-	return ""
+	return first(u.after.Replaced.Settings, func(s gke.Setting) bool { return s.Path.String() == "persia:project" }).Was
 }
 
 // deletes reports whether a driver deletes storage, because a volume with the reclaimPolicy Delete goes.

@@ -12,6 +12,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"persia/config"
 	"persia/gcp"
@@ -183,10 +184,7 @@ func (s State) addRole(set *appsv1.StatefulSet) {
 	if name == "" || len(pod.Spec.Containers) == 0 {
 		return // not of a job
 	}
-	replicas := 1
-	if set.Spec.Replicas != nil {
-		replicas = int(*set.Spec.Replicas)
-	}
+	replicas := int(ptr.Deref(set.Spec.Replicas, 1))
 	if s.Trainings[name].Roles == nil {
 		s.Trainings[name] = Training{Engine: config.EngineStatefulSet, Roles: map[string]Workload{}}
 	}
@@ -198,8 +196,8 @@ func rolesOfSet(spec queue.JobSetSpec, annotations map[string]string) map[string
 	roles := map[string]Workload{}
 	for _, job := range spec.ReplicatedJobs {
 		replicas := 0
-		if job.Template.Spec.Completions != nil && (spec.Suspend == nil || !*spec.Suspend) {
-			replicas = int(*job.Template.Spec.Completions)
+		if !ptr.Deref(spec.Suspend, false) {
+			replicas = int(ptr.Deref(job.Template.Spec.Completions, 0))
 		}
 		roles[job.Name] = newWorkload(replicas, job.Template.Spec.Template.Spec, annotations)
 	}

@@ -72,22 +72,15 @@ func NewCluster(r *kube.Registrar, name string, args ClusterArgs) Cluster {
 	if args.Monitoring != "" && args.NATS.Metrics {
 		objects.Add(name, kube.Alerts(args.Monitoring, meta(args.NATS), alerts), args.Needs)
 	}
-	servers := objects.Add(name, natsCluster(args), args.Needs, kube.RolloutTimeouts(args.NATS.Size),
+	kind := metav1.TypeMeta{APIVersion: apiVersion, Kind: Kind} // for which the operator creates servers
+	custom := &kube.Custom[fields]{TypeMeta: kind, ObjectMeta: meta(args.NATS), Spec: clusterSpec(args)}
+	servers := objects.Add(name, custom, args.Needs, kube.RolloutTimeouts(args.NATS.Size),
 		// The name is taken until the old object is deleted.
 		pulumi.ReplaceOnChanges(ReplacedBy), pulumi.DeleteBeforeReplace(true))
 	budget := objects.Add(name, disruptionBudget(args.NATS), args.Needs, kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
 	cluster := Cluster{Broker: brokerOf(args.NATS), Objects: kube.Needs(servers), Ready: kube.Needs(budget)}
 	objects.Outputs = cluster
 	return cluster
-}
-
-// natsCluster returns the custom resource for which the operator creates servers.
-func natsCluster(args ClusterArgs) *kube.Custom[fields] {
-	return &kube.Custom[fields]{
-		TypeMeta:   metav1.TypeMeta{APIVersion: apiVersion, Kind: Kind},
-		ObjectMeta: meta(args.NATS),
-		Spec:       clusterSpec(args),
-	}
 }
 
 // ReplacedBy are the paths in a NatsCluster whose change replaces it with all of its servers. The
@@ -146,7 +139,7 @@ func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
 		ObjectMeta: meta(args.NATS),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: *servers.PodSelector,
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			PolicyTypes: kube.BothWays(),
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: kube.Peers(clients), Ports: kube.TCP(clientPort)},
 				{From: kube.Peers(servers), Ports: kube.TCP(routePort)},

@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	databaseName = "pedl-postgresql"
-	// headlessName is the service that a StatefulSet must have.
+	databaseName   = "pedl-postgresql"
 	headlessName   = databaseName + "-headless"
 	postgreSQLPort = 5432
 	// postgreSQLUser is the user, and the group of the data, in Bitnami's image.
@@ -45,7 +44,7 @@ func NewDatabase(r *kube.Registrar, name string, args Args, needs []pulumi.Custo
 	policy := kube.Needs(objects.Add(name, databasePolicy(postgreSQL.Service), needs))
 	settings := objects.Add(name, settingsMap(postgreSQL), policy)
 	needs = kube.Needs(settings, objects.Add(name, passwordSecret(postgreSQL), policy))
-	for _, service := range []*corev1.Service{databaseService(postgreSQL.Service), headlessService()} {
+	for _, service := range databaseServices(postgreSQL.Service) {
 		needs = append(needs, objects.Add(service.Name, service, policy))
 	}
 	if postgreSQL.Persistence.StorageClass != "" {
@@ -76,30 +75,16 @@ func settingsMap(postgreSQL config.PostgreSQL) *corev1.ConfigMap {
 	}
 }
 
-func databaseService(service config.DatabaseService) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: meta(NamespaceName, databaseName, databaseName),
-		Spec: corev1.ServiceSpec{
-			Type:        corev1.ServiceTypeClusterIP,
-			ExternalIPs: service.ExternalIPs,
-			Selector:    selector(databaseName),
-			Ports: []corev1.ServicePort{{
-				Name: "postgresql", Port: int32(service.Port), TargetPort: intstr.FromString("postgresql"),
-			}},
-		},
+// databaseServices returns the Service of the master, and the one that a StatefulSet must have.
+func databaseServices(settings config.DatabaseService) []*corev1.Service {
+	ports := func(number int32) []corev1.ServicePort {
+		return []corev1.ServicePort{{Name: "postgresql", Port: number, TargetPort: intstr.FromString("postgresql")}}
 	}
-}
-
-func headlessService() *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: meta(NamespaceName, headlessName, databaseName),
-		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone,
-			Selector:  selector(databaseName),
-			Ports: []corev1.ServicePort{{
-				Name: "postgresql", Port: postgreSQLPort, TargetPort: intstr.FromString("postgresql"),
-			}},
-		},
+	return []*corev1.Service{
+		service(databaseName, databaseName, corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, ExternalIPs: settings.ExternalIPs, Ports: ports(int32(settings.Port)),
+		}),
+		service(headlessName, databaseName, corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: ports(postgreSQLPort)}),
 	}
 }
 

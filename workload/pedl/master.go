@@ -103,22 +103,18 @@ func withoutRights() *corev1.SecurityContext {
 	}
 }
 
-func masterService(service config.PEDLService) *corev1.Service {
-	object := &corev1.Service{
-		ObjectMeta: meta(NamespaceName, masterName, masterName),
-		Spec: corev1.ServiceSpec{
-			Type:                     service.Type,
-			ClusterIP:                service.ClusterIP,
-			ExternalIPs:              service.ExternalIPs,
-			LoadBalancerIP:           service.LoadBalancerIP,
-			LoadBalancerSourceRanges: service.LoadBalancerSourceRanges,
-			Selector:                 selector(masterName),
-			Ports: []corev1.ServicePort{{
-				Name: "http", Port: int32(service.Port), TargetPort: intstr.FromString("http"), NodePort: int32(service.NodePort),
-			}},
-		},
-	}
-	object.Annotations = service.Annotations
+func masterService(settings config.PEDLService) *corev1.Service {
+	object := service(masterName, masterName, corev1.ServiceSpec{
+		Type:                     settings.Type,
+		ClusterIP:                settings.ClusterIP,
+		ExternalIPs:              settings.ExternalIPs,
+		LoadBalancerIP:           settings.LoadBalancerIP,
+		LoadBalancerSourceRanges: settings.LoadBalancerSourceRanges,
+		Ports: []corev1.ServicePort{{
+			Name: "http", Port: int32(settings.Port), TargetPort: intstr.FromString("http"), NodePort: int32(settings.NodePort),
+		}},
+	})
+	object.Annotations = settings.Annotations
 	return object
 }
 

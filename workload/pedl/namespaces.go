@@ -2,7 +2,6 @@ package pedl
 
 import (
 	"encoding/base64"
-	"encoding/json"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
@@ -54,7 +53,7 @@ func NewNamespaces(r *kube.Registrar, name string, args Args) []pulumi.CustomRes
 		}
 		inNamespace := kube.Needs(objects.Add(namespace.Name, namespace, nil, opts...))
 		before = append(before,
-			objects.Add(namespace.Name+"-closed", closedPolicy(namespace.Name), inNamespace),
+			objects.Add(namespace.Name+"-closed", kube.Closed(meta(namespace.Name, "closed", "pedl")), inNamespace),
 			objects.Add(namespace.Name, serviceAccount(namespace.Name), inNamespace),
 			objects.Add(namespace.Name+"-registry", pullSecret(namespace.Name, args.PEDL.Registry), inNamespace))
 	}
@@ -80,15 +79,12 @@ func serviceAccount(namespace string) *corev1.ServiceAccount {
 // pullSecret holds the registry's credentials as the kubelet reads them.
 func pullSecret(namespace string, registry config.PEDLRegistry) *corev1.Secret {
 	password := string(registry.Password)
-	text, err := json.Marshal(map[string]any{"auths": map[string]any{registry.Server: map[string]string{
+	text := kube.JSON(map[string]any{"auths": map[string]any{registry.Server: map[string]string{
 		"username": registry.User,
 		"password": password,
 		"email":    registry.Email,
 		"auth":     base64.StdEncoding.EncodeToString([]byte(registry.User + ":" + password)),
 	}}})
-	if err != nil {
-		panic(err) // texts always marshal
-	}
 	return &corev1.Secret{
 		ObjectMeta: meta(namespace, pullSecretName, "pedl"),
 		Type:       corev1.SecretTypeDockerConfigJson,
@@ -99,6 +95,12 @@ func pullSecret(namespace string, registry config.PEDLRegistry) *corev1.Secret {
 // meta names an object of a part of PEDL.
 func meta(namespace, name, part string) metav1.ObjectMeta {
 	return kube.Meta(namespace, name, kube.Labels(part, name))
+}
+
+// service returns a Service of a part in the namespace of the master.
+func service(name, part string, spec corev1.ServiceSpec) *corev1.Service {
+	spec.Selector = selector(part)
+	return &corev1.Service{ObjectMeta: meta(NamespaceName, name, part), Spec: spec}
 }
 
 // selector finds the pods of a part.

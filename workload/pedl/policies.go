@@ -11,11 +11,6 @@ import (
 	"persia/kube"
 )
 
-// closedPolicy lets no pod of a namespace speak with anybody, but for what other policies allow.
-func closedPolicy(namespace string) *networkingv1.NetworkPolicy {
-	return policy(namespace, "closed", nil, nil, nil)
-}
-
 // masterPolicy lets everyone connect to the master's port: trials connect from the address of a
 // node, and users through a load balancer or an Ingress. The master connects only to its database.
 func masterPolicy(database connection) *networkingv1.NetworkPolicy {
@@ -76,7 +71,7 @@ func policy(namespace, name string, pods map[string]string, in []networkingv1.Ne
 		ObjectMeta: meta(namespace, name, "pedl"),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: pods},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			PolicyTypes: kube.BothWays(),
 			Ingress:     in,
 			Egress:      out,
 		},

@@ -2,7 +2,6 @@ package persia
 
 import (
 	_ "embed"
-	"encoding/json"
 	"maps"
 	"math"
 	"strconv"
@@ -78,13 +77,7 @@ func addCompletion(objects *kube.Objects, name string, job *batchv1.Job, needs [
 const rolesAnnotation = "persia.com/roles"
 
 // text returns an object of Kubernetes' own types as JSON.
-func text(object any) string {
-	text, err := json.Marshal(object)
-	if err != nil {
-		panic(err) // they can be written
-	}
-	return string(text)
-}
+func text(object any) string { return string(kube.JSON(object)) }
 
 // completionPod returns the pod of a completion, with one container.
 func completionPod(
@@ -163,16 +156,13 @@ const operatedCompletionUser = 1000
 func completionRights(names names) []runtime.Object {
 	labels := kube.Labels(config.Completion, names.completion)
 	meta := kube.Meta(NamespaceName, names.completion, labels)
+	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
+	}}
 	return []runtime.Object{
 		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: new(false)},
-		&rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
-		}},
-		&rbacv1.RoleBinding{
-			ObjectMeta: meta,
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
-			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: meta.Namespace, Name: meta.Name}},
-		},
+		role,
+		kube.BindingOf(role, meta),
 		&networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: labels},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},

@@ -36,7 +36,7 @@ func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.C
 		security = "privileged"
 	}
 	namespace := kube.Needs(objects.Add(name, &corev1.Namespace{ObjectMeta: kube.Meta("", NamespaceName, kube.PodSecurity(security))}, nil))
-	closed := objects.Add(name+"-closed", closedPolicy(), namespace)
+	closed := objects.Add(name+"-closed", kube.Closed(kube.Meta(NamespaceName, "closed", kube.Labels("jobs", "closed"))), namespace)
 	launch := objects.Add(launchName(), launchConfigMap(), namespace)
 	monitored := append(namespace, args.MonitoringNeeds...)
 	if args.Monitoring == kube.ManagedPrometheus {
@@ -49,16 +49,6 @@ func NewNamespace(r *kube.Registrar, name string, args NamespaceArgs) []pulumi.C
 	return kube.Needs(closed, launch)
 }
 
-// closedPolicy lets no pod of the namespace speak with anybody, but for what other policies allow.
-func closedPolicy() *networkingv1.NetworkPolicy {
-	return &networkingv1.NetworkPolicy{
-		ObjectMeta: kube.Meta(NamespaceName, "closed", kube.Labels("jobs", "closed")),
-		Spec: networkingv1.NetworkPolicySpec{
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
-		},
-	}
-}
-
 // jobPolicy allows all connections between the pods of a job, because torch.distributed and NCCL choose ports, and
 // connections to its own NATS, to DNS, and by HTTPS to storage.
 func jobPolicy(names names, broker networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
@@ -68,7 +58,7 @@ func jobPolicy(names names, broker networkingv1.NetworkPolicyEgressRule) *networ
 		ObjectMeta: kube.Meta(NamespaceName, names.traffic, names.labels),
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: pods,
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress},
+			PolicyTypes: kube.BothWays(),
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: kube.Peers(own)},
 				{From: kube.Peers(kube.Namespace(kube.CollectorNamespace)), Ports: kube.TCP(metricsGatewayPort)},
