@@ -8,11 +8,9 @@ import (
 
 // Pods is a group of identical pods.
 type Pods struct {
-	// Name describes the pods.
-	Name string
-	// Count is how many there are.
+	Name  string
 	Count int
-	// Requests are the requests of one pod.
+	// Requests are those of one pod.
 	Requests Resources
 	// Priority is the value of their PriorityClass. A pod can evict pods of lower priority.
 	Priority int
@@ -25,16 +23,14 @@ type Pool struct {
 	Name string
 	// Machine is the pool's, with the GPUs attached to it.
 	Machine gcp.Machine
-	// Spot says that the nodes are spot machines.
-	Spot bool
+	Spot    bool
 	// Node is the room for pods on one node: its allocatable resources less what the pods of DaemonSets ask for.
 	Node Resources
 	// Nodes is the number of nodes that the pool may have.
 	Nodes int
 	// Spare is the number of nodes that are left to the pods of lost nodes.
-	Spare int
-	Pods  []Pods
-	// Upgrade describes an upgrade of all nodes.
+	Spare   int
+	Pods    []Pods
 	Upgrade Upgrade
 }
 

@@ -23,18 +23,15 @@ type Usage struct {
 	Spot    bool
 	// Nodes includes the nodes that an upgrade adds.
 	Nodes int
-	// BootDisk is the boot disk of each node.
-	BootDisk Disk
-	// LocalSSDs is the number of a node's local SSDs.
+	// BootDisk and LocalSSDs are of each node.
+	BootDisk  Disk
 	LocalSSDs int
 }
 
 // Disk is a disk of Compute Engine.
 type Disk struct {
-	// Type is like pd-balanced.
-	Type string
-	// GB is the size in GB.
-	GB int
+	Type string // like pd-balanced
+	GB   int
 }
 
 // Quotas adds up what node pools and additional disks use in a region, sorted by name. Names are the quota names of the

@@ -8,12 +8,7 @@ const (
 
 // Resources are the amounts that the scheduler counts, of a node or of a pod.
 type Resources struct {
-	// MilliCPU is CPU time in thousandths of a vCPU.
-	MilliCPU int64
-	// MemoryBytes is memory in bytes.
-	MemoryBytes int64
-	// EphemeralBytes is ephemeral storage in bytes.
-	EphemeralBytes int64
+	MilliCPU, MemoryBytes, EphemeralBytes int64
 	// GPUs is a number of nvidia.com/gpu: whole GPUs, or places on shared ones.
 	GPUs int64
 	// Pods is a number of pods. A pod is one of itself.

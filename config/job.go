@@ -76,14 +76,11 @@ type Job struct {
 // Engine names the controller that creates the pods of a job.
 type Engine string
 
-// The engines.
+// The engines. See [Job].
 const (
-	// EngineStatefulSet creates a StatefulSet for each role.
 	EngineStatefulSet Engine = "statefulset"
-	// EngineJobSet creates a JobSet of all roles, whose pods end with the job.
-	EngineJobSet Engine = "jobset"
-	// EngineOperator creates a PersiaJob, which PERSIA's operator runs.
-	EngineOperator Engine = "operator"
+	EngineJobSet      Engine = "jobset"
+	EngineOperator    Engine = "operator"
 )
 
 // Script describes how to start the roles without persia-launcher: Python scripts with an interpreter, and servers

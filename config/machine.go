@@ -102,10 +102,8 @@ type Installer string
 
 // The installers. GKE's own and a DaemonSet exclude each other, so a stack has exactly one for all of its GPU pools.
 const (
-	// InstallerManaged lets GKE install the driver.
 	InstallerManaged Installer = "managed"
-	// InstallerUbuntu is NVIDIA's installer DaemonSet for nodes with Ubuntu.
-	InstallerUbuntu Installer = "ubuntu-daemonset"
+	InstallerUbuntu  Installer = "ubuntu-daemonset"
 )
 
 // NVIDIADriver says how all GPU nodes of the stack get their driver.

@@ -1,3 +1,8 @@
+// Package gcp is Google Cloud's vocabulary: the labels, taints, drivers, roles and
+// enumerations of GKE, and the machine series of Compute Engine with what each of
+// them takes. Every such name has its one home here, with the source of the fact.
+//
+// It is plain Go and asks no cloud.
 package gcp
 
 import (
@@ -12,7 +17,6 @@ import (
 type Machine struct {
 	// Type is the name at Compute Engine, like a2-highgpu-8g.
 	Type string
-	// CPUs is the number of vCPUs.
 	CPUs int
 	// MemoryBytes is the physical memory in bytes.
 	MemoryBytes int64

@@ -19,18 +19,15 @@ import (
 
 // Args describes a cluster.
 type Args struct {
-	// Project is the Google Cloud project.
 	Project   string
 	Cluster   config.Cluster
 	NodePools []config.Pool
 	// NVIDIADriver decides what GPU pools ask of GKE.
 	NVIDIADriver config.NVIDIADriver
-	// Images says where nodes pull images from.
-	Images config.Images
+	Images       config.Images
 	// KeepNetwork lets the network outlive the stack, for the storage in it, and AdoptNetwork takes it over again.
 	KeepNetwork, AdoptNetwork bool
-	// Keys grants Google's services the use of keys.
-	Keys *iam.Keys
+	Keys                      *iam.Keys
 	// Adopts registers an Adopter.
 	Adopts bool
 	// State are the outputs of the resources of the stack after its last update.

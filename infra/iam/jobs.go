@@ -12,7 +12,6 @@ import (
 
 // BucketGrantsArgs describes the rights of a job's pods to the objects of buckets.
 type BucketGrantsArgs struct {
-	// Project is the Google Cloud project of the cluster.
 	Project string
 	// Buckets are the buckets by their names in the stack file. Each grant comes after its bucket.
 	Buckets []Bucket

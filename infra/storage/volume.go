@@ -1,3 +1,8 @@
+// Package storage creates checkpoint volumes: a PersistentVolume that points at storage outside the
+// cluster, and the one claim that binds to it. Each kind of source has a file.
+//
+// The objects in the cluster are only pointers, which destroy deletes. It keeps the storage: the
+// next update finds what the stack created by its name, and takes it over (see [Find]).
 package storage
 
 import (
@@ -20,7 +25,6 @@ type Args struct {
 	Found Found
 	// Pair is the volume's pair in the state of the stack.
 	Pair Pair
-	// Keys grants Google's services the use of keys.
 	Keys *iam.Keys
 	// Namespace holds the claim and the pods that mount it.
 	Namespace string

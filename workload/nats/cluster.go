@@ -1,3 +1,8 @@
+// Package nats runs the NATS cluster that carries PERSIA's messages: the NATS operator, and the
+// NatsCluster for which the operator creates servers.
+//
+// Clients of NATS need only the URL of a [Cluster] and a dependency on it, and nothing of the
+// operator, so that another way to run NATS can replace it.
 package nats
 
 import (
@@ -18,8 +23,7 @@ import (
 
 // ClusterArgs describes a NATS cluster.
 type ClusterArgs struct {
-	NATS config.NATS
-	// Images says where nodes pull images from.
+	NATS   config.NATS
 	Images config.Images
 	// Placement is where the servers run.
 	Placement kube.Placement

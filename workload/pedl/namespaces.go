@@ -24,8 +24,7 @@ const (
 
 // Args describes an installation of PEDL.
 type Args struct {
-	PEDL config.PEDL
-	// Images says where nodes pull images from.
+	PEDL   config.PEDL
 	Images config.Images
 	// Placement is where the master and its database run.
 	Placement kube.Placement

@@ -1,3 +1,5 @@
+// Package persia runs PERSIA training jobs. A training job has four roles. One builder turns each [role] into a
+// StatefulSet, or a part of a JobSet.
 package persia
 
 import (
@@ -18,8 +20,7 @@ import (
 type JobArgs struct {
 	Job config.Job
 	// Stack is the full name of the stack.
-	Stack string
-	// Images says where nodes pull images from.
+	Stack  string
 	Images config.Images
 	// OperatorImage has PERSIA's operator, and Python for the completion of its jobs.
 	OperatorImage string
