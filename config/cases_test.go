@@ -51,7 +51,7 @@ func TestCases(t *testing.T) {
 			files, err := filepath.Glob(filepath.Join(folder, "Pulumi.*.yaml"))
 			require.NoError(t, err)
 			require.Len(t, files, 1)
-			text := said(t, testkit.Parse(t, read(t, files[0])), folder)
+			text := said(t, testkit.Parse(t, testkit.Read(t, files[0])), folder)
 			for _, say := range says {
 				if not, ok := strings.CutPrefix(say, "without "); ok {
 					assert.NotContains(t, text, not)

@@ -2,7 +2,6 @@ package config_test
 
 import (
 	"cmp"
-	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -81,8 +80,6 @@ func TestJobRefused(t *testing.T) {
 
 // TestNumbers checks that a stack file has the bounds of the start script for each number, and takes references.
 func TestNumbers(t *testing.T) {
-	script, err := os.ReadFile("../workload/persia/settings.py")
-	require.NoError(t, err)
 	type number struct {
 		name, value string
 		accepted    bool
@@ -91,7 +88,8 @@ func TestNumbers(t *testing.T) {
 		{"PERSIA_STUCK_SECONDS", "7200.5", true}, {"PERSIA_STUCK_SECONDS", "$(PATIENCE)", true}, {"PERSIA_STUCK_SECONDS", "0.5", false},
 		{"PERSIA_CKPT_KEEP", "1.5", false}, {"PERSIA_GPU_SECONDS", "0", false}, {"PERSIA_REPORT_SECONDS", "0", false},
 	}
-	variables := regexp.MustCompile(`"(PERSIA_\w+)", "(\d+)"(?:, int)?(?:, (\d+))?\)`).FindAllStringSubmatch(string(script), -1)
+	variables := regexp.MustCompile(`"(PERSIA_\w+)", "(\d+)"(?:, int)?(?:, (\d+))?\)`).
+		FindAllStringSubmatch(testkit.Read(t, "../workload/persia/settings.py"), -1)
 	for _, variable := range variables {
 		name, least := variable[1], cmp.Or(variable[3], "1")
 		numbers = append(numbers, number{name, variable[2], true}, number{name, least, true}, number{name, "0", least == "0"},
@@ -102,7 +100,7 @@ func TestNumbers(t *testing.T) {
 		_, err := testkit.Load(t, edits{"persia:jobs[0].env[0]": edits{"name": n.name, "value": n.value}})
 		assert.Equal(t, n.accepted, err == nil, "%s: %s: %v", n.name, n.value, err)
 	}
-	_, err = testkit.Load(t, edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}}})
+	_, err := testkit.Load(t, edits{"persia:jobs[0].env[0]": edits{"name": "PERSIA_CKPT_KEEP", "valueFrom": edits{"configMapKeyRef": edits{"name": "a", "key": "b"}}}})
 	assert.NoError(t, err)
 }
 

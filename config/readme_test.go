@@ -19,7 +19,7 @@ var indented = regexp.MustCompile(`(?m)^    config:\n(?:    .*\n)+`)
 // TestReadme: the stack file in README.md builds a whole cluster, without a warning, and its nodes
 // cost what the page says.
 func TestReadme(t *testing.T) {
-	readme := read(t, "../README.md")
+	readme := testkit.Read(t, "../README.md")
 	blocks := indented.FindAllString(readme, -1)
 	require.Len(t, blocks, 1)
 	stack, err := config.Load(testkit.Parse(t, regexp.MustCompile(`(?m)^    `).ReplaceAllString(blocks[0], "")).Get, nil)
@@ -36,13 +36,13 @@ func TestReadme(t *testing.T) {
 
 // TestReadmeCosts: dev and prod cost what README.md says, and do not warn about themselves.
 func TestReadmeCosts(t *testing.T) {
-	said := regexp.MustCompile("`dev` costs ([0-9.]+) USD an hour and `prod` ([0-9,]+) USD").FindStringSubmatch(read(t, "../README.md"))
+	said := regexp.MustCompile("`dev` costs ([0-9.]+) USD an hour and `prod` ([0-9,]+) USD").FindStringSubmatch(testkit.Read(t, "../README.md"))
 	require.NotNil(t, said)
 	for name, want := range map[string]struct{ format, said string }{
 		"dev":  {"%.2f", said[1]},
 		"prod": {"%.0f", strings.ReplaceAll(said[2], ",", "")},
 	} {
-		stack, err := config.Load(testkit.Parse(t, read(t, "../Pulumi."+name+".yaml")).Get, nil)
+		stack, err := config.Load(testkit.Parse(t, testkit.Read(t, "../Pulumi."+name+".yaml")).Get, nil)
 		require.NoError(t, err, name)
 		assert.Empty(t, stack.Warnings(), name)
 		cost := stack.Plan().HourlyCost
@@ -54,14 +54,14 @@ func TestReadmeCosts(t *testing.T) {
 // TestTutorialCost: the example shop costs what docs/start/your-own-model.md says, and the page's stack
 // file for Google Cloud is whole, without a warning, and costs what the page says.
 func TestTutorialCost(t *testing.T) {
-	page := read(t, "../docs/start/your-own-model.md")
+	page := testkit.Read(t, "../docs/start/your-own-model.md")
 	blocks := indented.FindAllString(page, -1)
 	require.Len(t, blocks, 1)
 	whole := strings.ReplaceAll(regexp.MustCompile(`(?m)^    `).ReplaceAllString(blocks[0], ""), "DIGEST", strings.Repeat("0", 64))
 	said := oneLine(page)
 	for text, says := range map[string]string{
-		read(t, "../examples/Pulumi.shop.yaml"): "one node costs %.2f USD an hour",
-		whole:                                   "the nodes cost %.2f USD an hour while the job runs",
+		testkit.Read(t, "../examples/Pulumi.shop.yaml"): "one node costs %.2f USD an hour",
+		whole: "the nodes cost %.2f USD an hour while the job runs",
 		strings.Replace(whole, "suspend: true", "suspend: false", 1): "the nodes cost %.2f USD an hour while the job runs",
 	} {
 		stack, err := config.Load(testkit.Parse(t, text).Get, nil)

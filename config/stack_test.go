@@ -3,7 +3,6 @@ package config_test
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -169,13 +168,6 @@ func TestKeys(t *testing.T) {
 	}, nil)
 	require.NoError(t, err)
 	assert.ElementsMatch(t, slices.Collect(maps.Keys(read)), config.Keys())
-}
-
-func read(t testing.TB, file string) string {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return string(text)
 }
 
 // FuzzLoad replaces the value of one key of the base. What the program takes, an editor takes too.

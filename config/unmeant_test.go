@@ -56,9 +56,7 @@ func TestStackFilesWarnings(t *testing.T) {
 	require.NotEmpty(t, paths)
 	require.NotEmpty(t, examples)
 	for _, path := range append(paths, examples...) {
-		text, err := os.ReadFile(path)
-		require.NoError(t, err)
-		s, err := config.Load(testkit.Parse(t, string(text)).Decrypted().Get, os.DirFS("../examples"))
+		s, err := config.Load(testkit.Parse(t, testkit.Read(t, path)).Decrypted().Get, os.DirFS("../examples"))
 		require.NoError(t, err, path)
 		for _, warning := range s.Warnings() {
 			known := strings.Contains(path, "Pulumi.manifest") && strings.Contains(warning, "there is no volume that nnWorker and embeddingParameterServer can write")

@@ -1,26 +1,20 @@
 package tests
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"persia/internal/testkit"
 )
 
 const root = ".."
 
 func readYAML(t testing.TB, name string, into any) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, name))
-	require.NoError(t, err)
-	require.NoError(t, yaml.Unmarshal(text, into), name)
+	require.NoError(t, yaml.Unmarshal([]byte(readText(t, name)), into), name)
 }
 
-func readText(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, path))
-	require.NoError(t, err)
-	return string(text)
-}
+func readText(t testing.TB, path string) string { return testkit.Read(t, filepath.Join(root, path)) }

@@ -1,7 +1,6 @@
 package tests
 
 import (
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -64,9 +63,7 @@ func TestImagesAreListed(t *testing.T) {
 			manifests, err := filepath.Glob(filepath.Join(root, filepath.Dir(path), "*.yml"))
 			require.NoError(t, err)
 			for _, manifest := range manifests {
-				text, err := os.ReadFile(manifest)
-				require.NoError(t, err)
-				texts += string(text)
+				texts += testkit.Read(t, manifest)
 			}
 			for image, urn := range imagesOf(programtest.DeployFile(t, path)) {
 				named, err := reference.ParseNormalizedNamed(strings.TrimPrefix(strings.TrimPrefix(image, programtest.ProdCache), "library/"))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -19,10 +18,8 @@ import (
 
 // TestSentences reads the answers that the coordinator's own tests have written.
 func TestSentences(t *testing.T) {
-	text, err := os.ReadFile("../../workload/persia/testdata/answers.json")
-	require.NoError(t, err)
 	var answers map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(text, &answers))
+	require.NoError(t, json.Unmarshal([]byte(testkit.Read(t, "../../workload/persia/testdata/answers.json")), &answers))
 	var sentences strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(answers)) {
 		text := answers[name]

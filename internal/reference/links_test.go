@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 var (
@@ -28,7 +30,7 @@ func TestLinks(t *testing.T) {
 		if filepath.Dir(page) == "internal/reference" {
 			continue // parts of a page in docs/reference
 		}
-		for _, match := range linkTo.FindAllStringSubmatch(readPage(t, page), -1) {
+		for _, match := range linkTo.FindAllStringSubmatch(testkit.Read(t, "../../"+page), -1) {
 			to, err := url.Parse(match[1] + match[2])
 			if !assert.NoError(t, err, page) || to.Scheme != "" {
 				continue
@@ -40,17 +42,10 @@ func TestLinks(t *testing.T) {
 				assert.NoError(t, err, page)
 			}
 			if to.Fragment != "" && filepath.Ext(target) == ".md" {
-				assert.Contains(t, anchors(readPage(t, target)), to.Fragment, "%s links to %s", page, target)
+				assert.Contains(t, anchors(testkit.Read(t, "../../"+target)), to.Fragment, "%s links to %s", page, target)
 			}
 		}
 	}
-}
-
-func readPage(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("../..", name))
-	require.NoError(t, err)
-	return string(text)
 }
 
 // anchors returns the names that GitHub gives to the headings of a page.

@@ -1,7 +1,6 @@
 package reference
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -18,10 +17,9 @@ type change struct{ before, after string }
 // edited returns the stack file of dev after a change.
 func edited(t *testing.T, c change) []byte {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "Pulumi.dev.yaml"))
-	require.NoError(t, err)
-	require.Equal(t, 1, strings.Count(string(text), c.before), "%q", c.before)
-	return []byte(strings.Replace(string(text), c.before, c.after, 1))
+	text := testkit.Read(t, filepath.Join(root, "Pulumi.dev.yaml"))
+	require.Equal(t, 1, strings.Count(text, c.before), "%q", c.before)
+	return []byte(strings.Replace(text, c.before, c.after, 1))
 }
 
 // platform begins PEDL, up to the value of a secret.

@@ -51,7 +51,13 @@ func ReadGolden(t testing.TB, file, got string) string {
 	if *update {
 		require.NoError(t, os.WriteFile(golden, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(golden)
+	return Read(t, golden)
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	return string(want)
+	return string(text)
 }

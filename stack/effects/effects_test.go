@@ -2,7 +2,6 @@ package effects
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -17,6 +16,7 @@ import (
 
 	"persia/config"
 	"persia/infra/gke"
+	"persia/internal/testkit"
 )
 
 // stateOf returns objects as the state of a stack has them. Each names its kind in Pulumi.
@@ -344,12 +344,8 @@ func TestRecord(t *testing.T) {
 
 // TestOldState reads from the pods of a release without contracts what the contract of the same job says now.
 func TestOldState(t *testing.T) {
-	recorded, err := os.ReadFile("testdata/oldstate.yaml")
-	require.NoError(t, err)
-	plan, err := os.ReadFile("../../tests/testdata/prod.plan.yaml")
-	require.NoError(t, err)
 	planned := map[resource.URN]map[string]any{}
-	for document := range strings.SplitSeq(string(plan), "\n---\n") {
+	for document := range strings.SplitSeq(testkit.Read(t, "../../tests/testdata/prod.plan.yaml"), "\n---\n") {
 		var object struct {
 			URN    string
 			Inputs map[string]any
@@ -357,7 +353,7 @@ func TestOldState(t *testing.T) {
 		require.NoError(t, yaml.Unmarshal([]byte(document), &object))
 		planned[resource.URN("urn:pulumi:prod::persia::"+object.URN)] = object.Inputs
 	}
-	old, now := stateOf(t, string(recorded)).Trainings["criteo"].contract(), Read(planned).Trainings["criteo"].contract()
+	old, now := stateOf(t, testkit.Read(t, "testdata/oldstate.yaml")).Trainings["criteo"].contract(), Read(planned).Trainings["criteo"].contract()
 	require.Equal(t, 1, now.Version)
 	now.Version, now.Replicas = 0, nil
 	assert.Equal(t, now, old)

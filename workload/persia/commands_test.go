@@ -27,10 +27,8 @@ func TestCompletionScripts(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("wget")
 	require.NoError(t, err, "complete.sh needs wget: apt install wget")
-	text, err := os.ReadFile("testdata/answers.json")
-	require.NoError(t, err)
 	var examples map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(text, &examples))
+	require.NoError(t, json.Unmarshal([]byte(testkit.Read(t, "testdata/answers.json")), &examples))
 	const away, older = "the coordinator at ADDRESS does not answer", "complete in attempt 1\nfailed: \"phase\": \"failed\", "
 	running, full := string(examples["it trains, and has a checkpoint and a folder that is none"]), string(examples["the volume is full"])
 	complete, failed := string(examples["it is complete"]), string(examples["it has failed"])

@@ -3,7 +3,6 @@ package persia
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 const (
@@ -157,7 +158,7 @@ func TestPushedMetrics(t *testing.T) {
 	} {
 		names, text := map[string]bool{}, ""
 		for _, file := range strings.Fields(files) {
-			text += readFile(t, file)
+			text += testkit.Read(t, file)
 		}
 		for _, values := range regexp.MustCompile(pushes.values).FindAllStringSubmatch(text, -1) {
 			for _, key := range regexp.MustCompile(`["'](\w+)(?:"[]:]|\{\{)`).FindAllStringSubmatch(values[1], -1) {
@@ -165,13 +166,6 @@ func TestPushedMetrics(t *testing.T) {
 			}
 		}
 		assert.ElementsMatch(t, slices.Collect(maps.Keys(exporters[pushes.program].types)), slices.Collect(maps.Keys(names)), files)
-		assert.Contains(t, readFile(t, pushes.with), pushes.prefix+"{name} {value}\\n", files)
+		assert.Contains(t, testkit.Read(t, pushes.with), pushes.prefix+"{name} {value}\\n", files)
 	}
-}
-
-func readFile(t *testing.T, name string) string {
-	t.Helper()
-	text, err := os.ReadFile(name)
-	require.NoError(t, err)
-	return string(text)
 }

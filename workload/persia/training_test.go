@@ -325,9 +325,7 @@ func TestLaunchEnds(t *testing.T) {
 			completion.Env = append(os.Environ(), "PERSIA_COORDINATOR="+j.coordinator, "PERSIA_RUN=1", "PERSIA_TOKEN="+token,
 				"PERSIA_LAST_WORDS="+words, "no_proxy=127.0.0.1")
 			assert.Equal(t, test.status, begin(t, completion).status())
-			said, err := os.ReadFile(words)
-			require.NoError(t, err)
-			last, err := answer.Read(string(said))
+			last, err := answer.Read(testkit.Read(t, words))
 			require.NoError(t, err)
 			assert.Equal(t, test.says, last.String())
 			assert.Zero(t, first.status())

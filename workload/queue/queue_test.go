@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"os"
 	"os/exec"
 	"regexp"
 	"strings"
@@ -108,9 +107,8 @@ func TestProducts(t *testing.T) {
 // TestVersions: an image, and the definitions that the program registers, are of the version that the sandbox runs.
 func TestVersions(t *testing.T) {
 	for product, tag := range map[string]string{"jobset": config.ImageJobSet.Tag, "kueue": config.ImageKueue.Tag} {
-		text, err := os.ReadFile("../../sandbox/toolchain/" + product + "/go.mod")
-		require.NoError(t, err)
-		assert.Regexp(t, `sigs\.k8s\.io/`+product+" "+regexp.QuoteMeta(tag)+`( |\n)`, string(text))
+		modules := testkit.Read(t, "../../sandbox/toolchain/"+product+"/go.mod")
+		assert.Regexp(t, `sigs\.k8s\.io/`+product+" "+regexp.QuoteMeta(tag)+`( |\n)`, modules)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"persia/config"
 	"persia/gcp"
+	"persia/internal/testkit"
 )
 
 // stackOf returns the smallest stack with a cluster.
@@ -262,9 +263,7 @@ func TestServices(t *testing.T) {
 		})
 	}
 	t.Chdir("../../..")
-	page, err := os.ReadFile("docs/start/google-cloud.md")
-	require.NoError(t, err)
-	_, enabled, _ := strings.Cut(string(page), "\n## 3. APIs\n")
+	_, enabled, _ := strings.Cut(testkit.Read(t, "docs/start/google-cloud.md"), "\n## 3. APIs\n")
 	enabled, _, _ = strings.Cut(enabled, "\n## ")
 	dev, err := Load("dev")
 	require.NoError(t, err)

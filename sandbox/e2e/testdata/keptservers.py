@@ -189,6 +189,7 @@ def interruptions():
         wait("the job is complete", lambda job=job: "launch.py: finished in attempt" in job.attempt()[1])
         reached.append(float(re.findall('"auc": ([0-9.]+)', job.attempt()[1])[-1]))
         print("AUC:", reached[-1], flush=True)
+        job.strike("delete", *job.launchers)
     assert runs == 1 or abs(sum(reached[:runs]) - sum(reached[runs:])) / runs <= 0.002, reached
 
 
