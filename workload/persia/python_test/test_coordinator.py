@@ -212,6 +212,14 @@ class Costs(JobTest):
 
 
 class Memory(JobTest):
+    def test_a_container_that_restarts_is_a_failure_and_a_replaced_pod_is_none(self):
+        for pod, failures in ("dataloader", 1), ("another", 0):
+            self.job = self.coordinator(state_directory=self.folder())
+            self.start()
+            self.all_report(1, "running")
+            self.report("dataloader", 0, "waiting", pod=pod, instance="new", since=1)
+            self.assertEqual(failures, self.job.machine.values["failures"])
+
     def test_all_servers_begin_anew_when_more_than_a_tenth_have_lost_their_memory(self):
         for servers, lost, resume, anew in (
             (3, 0, "/a", False), (3, 1, "/a", False), (3, 1, None, True), (3, 0, None, False), (3, 2, "/a", True), (20, 2, "/a", False), (20, 3, "/a", True),

@@ -130,6 +130,12 @@ class Records(JobTest):
                 self.report(role, 1, "waiting", pod=role if role == "nn-worker" else "another")
             self.assertEqual(phase, self.job.machine.phase, self.now)
 
+    def test_another_number_of_servers_divides_the_embeddings_anew(self):
+        for servers, memory in (2, 7), (3, 0):
+            self.job = self.coordinator(replicas={"embedding-ps": servers}, partial=True)
+            self.job.machine.recall({"memory": 7, "servers": 2, "attempt": 7})
+            self.assertEqual(memory, self.job.machine.values["memory"])
+
     def test_a_record_of_no_job(self):
         self.record(attempt=7, done=True)
         self.work()
