@@ -10,7 +10,7 @@ import (
 type Pods struct {
 	Name  string
 	Count int
-	// Requests are those of one pod.
+	// Requests is what one pod asks for.
 	Requests Resources
 	// Priority is the value of their PriorityClass. A pod can evict pods of lower priority.
 	Priority int

@@ -10,7 +10,7 @@ import (
 // ContractAnnotation has the [Contract] of a job, on each of its workloads.
 const ContractAnnotation = "persia.com/contract"
 
-// Contract says what the program has decided about a job. The next update reads it, and so does `persia status`.
+// Contract is what the program has decided about a job. The next update and `persia status` read it.
 type Contract struct {
 	Version int `json:"version"`
 	// NATS is the name of the job's NatsCluster.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Job is a PERSIA training job. Its fields have the names of a PersiaJob's, also those of older releases of PERSIA.
+// Job is a PERSIA training job. Its fields are named as in a PersiaJob; names of older releases of PERSIA work too.
 type Job struct {
 	// Manifest is a file with PersiaJobs, relative to the project's directory. Each becomes a job. The other fields
 	// here override it, and a NatsCluster in it sets what persia:nats does not.

@@ -55,7 +55,7 @@ type Pool struct {
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
 	Labels map[string]string `json:"labels,omitempty" form:"labels" change:"update"`
-	// Taints are Kubernetes taints. Roles and NATS servers tolerate those of their pool.
+	// Taints are Kubernetes taints. Roles and NATS servers tolerate their pool's.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
 }
 

@@ -28,7 +28,7 @@ func ofCluster(edits settings) testkit.Edits {
 	return all
 }
 
-// upBefore is what there is of the stack dev after an update, or nothing.
+// upBefore is the state of the stack dev after an update, or empty.
 func upBefore(state settings) testkit.Cloud {
 	if state == nil {
 		return nil

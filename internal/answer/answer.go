@@ -130,8 +130,8 @@ func (a Account) sum(activities ...string) (seconds float64) {
 	return seconds
 }
 
-// Useful returns the seconds of training that was not lost, Work those of attempts, and All also those between them. Time
-// without pods, which costs nothing, does not count.
+// Useful returns the seconds of training that no failure has undone, Work the seconds of all attempts, and All the seconds
+// between attempts too. Time without pods costs nothing, so it does not count.
 func (a Account) Useful() float64 { return a.sum("training", "risk") }
 
 // Work: see Useful.
