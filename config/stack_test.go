@@ -23,7 +23,7 @@ func TestLoadRefuses(t *testing.T) {
 		// Keys and types.
 		{"key missing", edits{"persia:jobs": nil},
 			"persia:jobs", []string{"Required", "[] for none"}},
-		{"misspelt field that is required", edits{"persia:nodePools[2].machineType": nil, "persia:nodePools[2].machinetype": "x"},
+		{"misspelt field that is required", edits{"persia:nodePools[2].machineType": nil, "persia:nodePools[2].machinetype": edits{}},
 			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
 		{"number as the value of a variable", edits{"persia:jobs[0].env[0].value": 8},
 			"persia:jobs[0].env[0].value", []string{"8", "put it in quotes"}},

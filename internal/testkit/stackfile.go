@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -56,14 +57,20 @@ type Refusal = struct {
 	Says  []string
 }
 
-// Refused makes each mistake in an otherwise valid stack file. Each leads to one problem, unless
-// the name of the case is in leadToMore.
+// Refused makes each mistake in an otherwise valid stack file. Each leads to one problem, unless the name of the case
+// is in leadToMore. The problem shows the value at its path, unless it is a password.
 func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			_, err := Load(t, c.Edits)
 			Says(t, err, c.Path, c.Says...)
+			switch value := c.Edits[c.Path].(type) {
+			case string, bool, int, float64:
+				if !strings.HasSuffix(c.Path, ".password") {
+					Says(t, err, c.Path, fmt.Sprint(value))
+				}
+			}
 			if !slices.Contains(leadToMore, c.Name) {
 				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
 			}
