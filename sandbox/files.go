@@ -16,6 +16,7 @@ import (
 	"persia/config/input"
 	"persia/sandbox/gcp/gke"
 	"persia/stack"
+	"persia/stack/effects"
 )
 
 const projectFile = "Pulumi.yaml"
@@ -116,13 +117,14 @@ func (s source) machines() (gke.Machines, error) {
 	return machines, nil
 }
 
-// program returns the program, which reads the user's files and not the copy that the engine works on.
-func (s source) program() pulumi.RunFunc {
+// program returns the program, which reads the user's files and not the copy that the engine works on, and announces
+// what an update does.
+func (s source) program(announce func([]effects.Effect)) pulumi.RunFunc {
 	return func(ctx *pulumi.Context) error {
 		// The state records the call stack of each resource. A goroutine keeps the
 		// frames of the Automation API's gRPC server, a third of the state, out of it.
 		var program errgroup.Group
-		program.Go(func() error { return stack.DeployFrom(ctx, os.DirFS(s.stacks)) })
+		program.Go(func() error { return stack.DeployFrom(ctx, os.DirFS(s.stacks), announce) })
 		return program.Wait()
 	}
 }

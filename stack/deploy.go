@@ -27,13 +27,13 @@ import (
 
 // Deploy is the Pulumi program. It reads the files next to Pulumi.yaml.
 func Deploy(ctx *pulumi.Context) error {
-	return DeployFrom(ctx, os.DirFS(cmp.Or(ctx.RootDirectory(), ".")))
+	return DeployFrom(ctx, os.DirFS(cmp.Or(ctx.RootDirectory(), ".")), func([]effects.Effect) {})
 }
 
 // DeployFrom deploys the stack whose file, and the files that it names, are in files. It registers nothing unless the
-// whole stack file is valid.
-func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
-	d := &deployment{ctx: ctx}
+// whole stack file is valid. It announces what the update does to what runs.
+func DeployFrom(ctx *pulumi.Context, files fs.FS, announce func([]effects.Effect)) error {
+	d := &deployment{ctx: ctx, announce: announce}
 	read := func() error { return d.read(files) }
 	for _, step := range []func() error{read, d.check, d.lookUp, d.register, d.report} {
 		if err := step(); err != nil {
@@ -45,8 +45,9 @@ func DeployFrom(ctx *pulumi.Context, files fs.FS) error {
 
 // deployment is one run of the program.
 type deployment struct {
-	ctx *pulumi.Context
-	cfg *config.Stack
+	ctx      *pulumi.Context
+	announce func([]effects.Effect)
+	cfg      *config.Stack
 	// before is the state before this update, and ran what ran in it.
 	before before.State
 	ran    effects.State
@@ -184,13 +185,15 @@ func (d *deployment) newControllers(needs []pulumi.CustomResource) []pulumi.Cust
 
 // report says what the update does to what runs, and exports the outputs.
 func (d *deployment) report() error {
-	err := d.warn(effects.Text(d.effects()))
+	does := d.effects()
+	d.announce(does)
+	err := d.warn(effects.Text(does))
 	d.export()
 	return err
 }
 
 // effects returns what the update does to running pods and stored data. A new stack has none.
-func (d *deployment) effects() []string {
+func (d *deployment) effects() []effects.Effect {
 	after, paths := effects.New(), map[string]string{}
 	after.Replaced = d.replaced
 	for _, object := range d.in.Planned {

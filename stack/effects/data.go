@@ -121,7 +121,7 @@ func (u *update) pedl() {
 		parts = append(parts, "deletes the pods of "+strings.Join(gone, ", "))
 	}
 	if len(parts) > 0 {
-		u.say("persia:pedl", "this %s%s", strings.Join(parts, " and "), data.String())
+		u.say("persia:pedl", "this %s%s", strings.Join(parts, " and "), data.String()).Ends = slices.Concat(restart, gone)
 	}
 }
 

@@ -15,16 +15,31 @@ import (
 	"persia/workload/nats"
 )
 
+// Effect is what an update does to pods that run, or to stored data.
+type Effect struct {
+	// Text says it to people. It begins with the path of the change in the stack file.
+	Text string
+	// Ends are the workloads that lose pods: roles of jobs, like criteo-nn-worker, NATS clusters, and workloads of PEDL.
+	// Risks are those that may lose some, because GKE chooses the nodes that go.
+	Ends, Risks []string
+	// Pools are the node pools that lose nodes.
+	Pools []string
+}
+
 // Text returns the effects as one text, or "" if there are none.
-func Text(effects []string) string {
+func Text(effects []Effect) string {
 	if len(effects) == 0 {
 		return ""
 	}
-	return config.EffectsTitle + "\n\n- " + strings.Join(effects, "\n- ")
+	text := config.EffectsTitle + "\n"
+	for _, effect := range effects {
+		text += "\n- " + effect.Text
+	}
+	return text
 }
 
 // Of returns what an update does to a stack. Paths are the paths of jobs in the stack file, by name.
-func Of(before, after State, paths map[string]string) []string {
+func Of(before, after State, paths map[string]string) []Effect {
 	u := &update{before: before, after: after}
 	u.cluster()
 	for _, name := range slices.Sorted(maps.Keys(before.Trainings)) {
@@ -42,12 +57,13 @@ func Of(before, after State, paths map[string]string) []string {
 // update is an update of a stack.
 type update struct {
 	before, after State
-	// said are the effects, one or more sentences each.
-	said []string
+	said          []Effect
 }
 
-func (u *update) say(path, format string, args ...any) {
-	u.said = append(u.said, path+": "+fmt.Sprintf(format, args...))
+// say adds an effect, whose text is one or more sentences.
+func (u *update) say(path, format string, args ...any) *Effect {
+	u.said = append(u.said, Effect{Text: path + ": " + fmt.Sprintf(format, args...)})
+	return &u.said[len(u.said)-1]
 }
 
 // cluster says that the update replaces the cluster.
@@ -59,8 +75,13 @@ func (u *update) cluster() {
 	for _, setting := range u.after.Replaced.Settings {
 		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", setting.Path, setting.Was, setting.Is))
 	}
-	u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, "+
+	gone := u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, "+
 		"and all of the stack moves to another cluster", u.after.Replaced.Cluster)
+	gone.Pools = slices.Collect(maps.Keys(u.before.pools))
+	gone.Ends = slices.Concat(slices.Collect(maps.Keys(u.before.Brokers)), slices.Collect(maps.Keys(u.before.pedl)))
+	for name, job := range u.before.Trainings {
+		gone.Ends = append(gone.Ends, job.workloads(name)...)
+	}
 }
 
 // job says what becomes of the training of a job, and of its checkpoints.
@@ -70,7 +91,8 @@ func (u *update) job(path, name string) {
 	had, has, start := u.before.checkpoints(was), u.after.checkpoints(is), u.start(is)
 	if !stays {
 		u.say("persia:jobs", "the job %s is no longer in the stack file: this deletes its %d replicas%s", name, was.Replicas(),
-			u.fate(had, "Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId"))
+			u.fate(had, "Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId")).
+			Ends = was.workloads(name)
 		return
 	}
 	if saved := u.before.saved(was); u.lost(saved) != "" {
@@ -90,7 +112,8 @@ func (u *update) job(path, name string) {
 	case u.after.Replaced != nil:
 		u.say(path, "the job %s ends with the cluster %s, and begins in the new one. There it trains %s", name, u.after.Replaced.Cluster, start)
 	case is.Replicas() == 0:
-		u.say(path+".suspend", "the job %s stops: this deletes its %d replicas. Without suspend, it trains %s", name, was.Replicas(), start)
+		u.say(path+".suspend", "the job %s stops: this deletes its %d replicas. Without suspend, it trains %s", name, was.Replicas(), start).
+			Ends = was.workloads(name)
 	case len(restarted) == 0:
 	case was.together() || is.together():
 		until := fmt.Sprintf("about %s without the job, if a replica takes so long", minutes(kube.RolloutTime))
@@ -98,7 +121,7 @@ func (u *update) job(path, name string) {
 			until = fmt.Sprintf("which wait in the queue %s, behind the jobs of its priority, until there is room for all", is.Queue)
 		}
 		u.say(path, "the job %s restarts: this deletes its %d replicas and creates %d, %s. It then trains %s%s",
-			name, was.Replicas(), is.Replicas(), until, start, u.ifComplete(was, is))
+			name, was.Replicas(), is.Replicas(), until, start, u.ifComplete(was, is)).Ends = was.workloads(name)
 	default:
 		var roles []string
 		most := 0
@@ -110,7 +133,7 @@ func (u *update) job(path, name string) {
 			"and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. "+
 			"To replace all pods at once, suspend the job first%s",
 			name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), start,
-			kept(was, is, restarted))
+			kept(was, is, restarted)).Ends = was.workloads(name, restarted...)
 	}
 	u.divided(path, was, is)
 }
@@ -197,7 +220,7 @@ func (u *update) brokers() {
 		})
 		if len(paths) > 0 {
 			u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once; %s",
-				name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job))
+				name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job)).Ends = []string{name}
 		}
 	}
 }

@@ -38,7 +38,7 @@ func assertEffects(t *testing.T, before, after State, parts ...string) {
 	effects := Of(before, after, map[string]string{"criteo": "persia:jobs[0]"})
 	require.Len(t, effects, len(parts), "%q", effects)
 	for i, part := range parts {
-		assert.Contains(t, effects[i], part)
+		assert.Contains(t, effects[i].Text, part)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := job("one", "one", 3, true)
 			assertEffects(t, before, c.after, c.says...)
-			assert.Equal(t, c.kept, strings.Contains(strings.Join(Of(before, c.after, nil), ""), kept))
+			assert.Equal(t, c.kept, strings.Contains(Text(Of(before, c.after, nil)), kept))
 		})
 	}
 }
@@ -186,9 +186,9 @@ func TestPodsWithoutAPool(t *testing.T) {
 			effects := Of(before, after, nil)
 			require.Len(t, effects, 1)
 			for _, text := range says {
-				assert.Contains(t, effects[0], text)
+				assert.Contains(t, effects[0].Text, text)
 			}
-			assert.Equal(t, len(says), strings.Count(effects[0], ". Pods")+strings.Count(effects[0], ". The pods")+strings.Count(effects[0], ". 1 NATS"), effects[0])
+			assert.Equal(t, len(says), strings.Count(effects[0].Text, ". Pods")+strings.Count(effects[0].Text, ". The pods")+strings.Count(effects[0].Text, ". 1 NATS"), effects[0].Text)
 		})
 	}
 }

@@ -166,19 +166,19 @@ func (u *update) pools() {
 		changes, recreates := changesOf(was, is)
 		switch {
 		case !stays:
-			u.say("persia:nodePools", "the pool %s is no longer in the stack file. GKE deletes its nodes%s%s", name, last, u.onPool(name, 0))
+			u.onPool(name, 0, true, u.say("persia:nodePools", "the pool %s is no longer in the stack file. GKE deletes its nodes%s", name, last))
 		case len(changes) == 0:
 			if lost := lostNodes(was, is); len(lost) > 0 {
-				u.say(is.path.String(), "GKE deletes nodes of the pool %s: %s%s", name, strings.Join(lost, ", "), u.onPool(name, 1))
+				u.onPool(name, 1, false, u.say(is.path.String(), "GKE deletes nodes of the pool %s: %s", name, strings.Join(lost, ", ")))
 			}
 		case recreates:
-			u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. "+
-				"This takes %s, about %s if a round takes %s%s", name, is.atOnce, count(is.rounds, "round"),
-				minutes(time.Duration(is.rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, is.rounds))
+			u.onPool(name, is.rounds, true, u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. "+
+				"This takes %s, about %s if a round takes %s", name, is.atOnce, count(is.rounds, "round"),
+				minutes(time.Duration(is.rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime)))
 		default:
-			u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool again when they are gone: "+
-				"about %s without nodes, if each of the two takes %s%s",
-				name, minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime), u.onPool(name, 0))
+			u.onPool(name, 0, true, u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool "+
+				"again when they are gone: about %s without nodes, if each of the two takes %s",
+				name, minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime)))
 		}
 	}
 }
@@ -230,17 +230,30 @@ func lostNodes(was, is pool) []string {
 // perZone returns the number of nodes in each zone, or 0 if GKE chooses it.
 func (p pool) perZone() int { return p.nodes / max(1, len(p.zones)) }
 
-// onPool says what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them at once
-// if rounds is 0.
-func (u *update) onPool(pool string, rounds int) string {
-	var says strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&says, ". "+format, args...) }
+// onPool adds to an effect what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them
+// at once if rounds is 0. Not all nodes go if it chooses some.
+func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
+	say := func(format string, args ...any) { effect.Text += fmt.Sprintf(". "+format, args...) }
+	end := func(sure bool, workloads ...string) {
+		list := &effect.Risks
+		if sure && all {
+			list = &effect.Ends
+		}
+		*list = append(*list, workloads...)
+	}
+	if all || u.before.pools[pool].nodes > 0 {
+		effect.Pools = []string{pool}
+	}
 	for _, name := range u.before.Running() {
 		training, is := u.before.Trainings[name], u.after.Trainings[name]
 		if is.Replicas() == 0 {
 			continue // which the effects of the job say
 		}
-		switch roles := u.before.rolesOn(training, pool); {
+		roles := u.before.rolesOn(training, pool)
+		if len(roles) > 0 {
+			end(!training.byOperator(), training.workloads(name, roles...)...)
+		}
+		switch roles := strings.Join(roles, ", "); {
 		case roles == "":
 		case training.byOperator():
 			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, "+
@@ -252,21 +265,24 @@ func (u *update) onPool(pool string, rounds int) string {
 			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready "+
 				"on other nodes, and trains %s", roles, name, u.start(is))
 		}
-		if servers, has := u.before.Brokers[training.contract().NATS]; has && servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
-			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
+		if servers, has := u.before.Brokers[training.contract().NATS]; has && servers.Pool == pool {
+			end(true, training.contract().NATS)
+			if rounds == 0 || servers.Size == 1 {
+				say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
+			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {
 		if workload := u.before.pedl[name]; u.before.runsOn(workload.Pod, pool) {
+			end(true, name)
 			say("The pods of %s of PEDL end there, and start on other nodes%s", name, lostData(name, workload))
 		}
 	}
-	return says.String()
 }
 
 // rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with GPUs are
 // on any pool with GPUs, and the others on any without.
-func (s State) rolesOn(training Training, pool string) string {
+func (s State) rolesOn(training Training, pool string) []string {
 	var roles []string
 	for _, name := range slices.Sorted(maps.Keys(training.Roles)) {
 		role := training.Roles[name]
@@ -276,7 +292,7 @@ func (s State) rolesOn(training Training, pool string) string {
 			roles = append(roles, name)
 		}
 	}
-	return strings.Join(roles, ", ")
+	return roles
 }
 
 // runsOn reports whether pods run on a pool, as far as their node selector decides.

@@ -264,6 +264,17 @@ func (t Training) Replicas() int {
 	return replicas
 }
 
+// workloads returns the workloads of a job that have replicas, or those of some roles.
+func (t Training) workloads(job string, roles ...string) []string {
+	var names []string
+	for _, role := range slices.Sorted(maps.Keys(t.Roles)) {
+		if t.Roles[role].Replicas > 0 && (len(roles) == 0 || slices.Contains(roles, role)) {
+			names = append(names, job+"-"+role)
+		}
+	}
+	return names
+}
+
 // servers returns how many embedding parameter servers a job has.
 func (t Training) servers() int { return t.Roles[config.KindEmbeddingParameterServer.Name].Replicas }
 
