@@ -26,13 +26,13 @@ type MachineType struct {
 	GPU *MachineGPU `json:"gpu,omitempty"`
 	// HourlyPrice is your hourly price of a machine, including its GPUs, in US dollars.
 	// Default: Google's list price, if the program knows it.
-	HourlyPrice float64 `json:"hourlyPrice,omitempty"`
+	HourlyPrice float64 `json:"hourlyPrice,omitempty" min:"0" max:"1000000"`
 	// SpotHourlyPrice is the same for a spot machine.
-	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty"`
+	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty" min:"0" max:"1000000"`
 	// HoursBetweenFailures is the expected time until a machine fails. Default: never.
-	HoursBetweenFailures float64 `json:"hoursBetweenFailures,omitempty"`
+	HoursBetweenFailures float64 `json:"hoursBetweenFailures,omitempty" min:"1"`
 	// SpotHoursBetweenFailures is the same until a spot machine fails or is reclaimed.
-	SpotHoursBetweenFailures float64 `json:"spotHoursBetweenFailures,omitempty"`
+	SpotHoursBetweenFailures float64 `json:"spotHoursBetweenFailures,omitempty" min:"1"`
 }
 
 // MachineGPU describes the GPUs that a machine comes with.

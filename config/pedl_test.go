@@ -75,6 +75,9 @@ func TestPEDLRefused(t *testing.T) {
 		{"load balancer for everybody", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer"}}),
 			"persia:pedl.service.loadBalancerSourceRanges", []string{"Required", "admits everyone", "networking.gke.io/load-balancer-type: Internal"}},
 
+		{"load balancer for the world", withPEDL(edits{"persia:pedl.service": edits{"type": "LoadBalancer", "loadBalancerSourceRanges": []any{"203.0.113.0/24", "0.0.0.0/0"}}}),
+			"persia:pedl.service.loadBalancerSourceRanges[1]", []string{`"0.0.0.0/0"`, "opens the master to the world", "/8 or smaller"}},
+
 		// Agents.
 		{"agents on an unknown pool", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"no"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools"}},
@@ -106,6 +109,10 @@ func TestPEDLRefused(t *testing.T) {
 			pg + ".image", []string{"must be an image reference"}},
 		{"setting that is a list", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"searchPath": []any{"a"}}}),
 			pg + ".postgresqlExtendedConfig[searchPath]", []string{"must be a string, a number, or true or false"}},
+		{"fsync off", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"fsync": "off"}}),
+			pg + ".postgresqlExtendedConfig[fsync]", []string{`"off"`, "may destroy the database", "synchronousCommit: off"}},
+		{"pages written in part", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"fullPageWrites": false}}),
+			pg + ".postgresqlExtendedConfig[fullPageWrites]", []string{`"false"`, "may destroy the database"}},
 		{"external database beside an own one", withPEDL(edits{pg: edits{"external": external, "postgresqlPassword": "p"}}),
 			pg + ".postgresqlPassword", []string{"external database", "write only external"}},
 
@@ -211,6 +218,10 @@ func TestInternalLoadBalancer(t *testing.T) {
 func TestPEDLWarned(t *testing.T) {
 	testkit.Warned(t, []testkit.Refusal{
 		{"not kept", withPEDL(edits{onDisk: edits{"enabled": false}}), onDisk + ".enabled", []string{"the database is lost when its pod is deleted"}},
+		{"plain HTTP", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true}}), "persia:pedl.ingress.tls", []string{"over plain HTTP", "gce-internal"}},
+		{"a certificate", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "tls": []any{edits{"secretName": "s"}}}}), "persia:pedl.ingress.tls", nil},
+		{"Google's certificate", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "annotations": edits{"networking.gke.io/managed-certificates": "c"}}}), "persia:pedl.ingress.tls", nil},
+		{"inside", withPEDL(edits{"persia:pedl.ingress": edits{"enabled": true, "annotations": edits{"kubernetes.io/ingress.class": "gce-internal"}}}), "persia:pedl.ingress.tls", nil},
 		{"a class", withPEDL(edits{onDisk: edits{"storageClass": "fast"}}), onDisk + ".storageClass", []string{"the storage class fast determines"}},
 		{"deleted", withPEDL(edits{onDisk: edits{"persistentDisk": edits{"disk": "d", "create": edits{"deleteWithStack": "d"}}}}), onDisk, []string{"`pulumi destroy` deletes projects/persia-project/zones/us-central1-a/disks/d"}},
 	})

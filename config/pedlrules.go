@@ -1,7 +1,10 @@
 package config
 
 import (
+	"net/netip"
+	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -27,6 +30,12 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, "+
 			"because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the "+
 			"nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
+	}
+	for i, cidr := range service.LoadBalancerSourceRanges {
+		if prefix, err := netip.ParsePrefix(strings.TrimSpace(cidr)); err == nil && prefix.Bits() < 8 {
+			p.Invalid(path.Child("service", "loadBalancerSourceRanges").Index(i), cidr, "opens the master to the world, and anyone "+
+				"who can reach it can run containers on the nodes of its agents; write the networks of PEDL's users, /8 or smaller")
+		}
 	}
 	pedl.Postgres.check(p, path.Child("postgresql"), pedl.NodePool, s)
 	s.checkAssignment(p, path.Child("resources"), path.Child("nodePool"), "the master of PEDL", pedl.NodePool, pedl.Resources,
@@ -74,9 +83,18 @@ func (s *Stack) checkAgents(p *input.Problems, path *field.Path, agent PEDLAgent
 	}
 }
 
-// warnOfPEDL warns of a database that may be lost.
+// warnOfPEDL warns of passwords that cross the internet in plain text, and of a database that may be lost.
 func (s *Stack) warnOfPEDL(p *input.Problems) {
-	if s.PEDL == nil || s.PEDL.Postgres.External != nil {
+	if s.PEDL == nil {
+		return
+	}
+	ingress, annotations := s.PEDL.Ingress, s.PEDL.Ingress.Annotations
+	if ingress.Enabled && len(ingress.TLS) == 0 && annotations["kubernetes.io/ingress.class"] != "gce-internal" &&
+		annotations["ingress.gcp.kubernetes.io/pre-shared-cert"]+annotations["networking.gke.io/managed-certificates"] == "" {
+		p.Warn(field.NewPath(pedlKey, "ingress", "tls"), "is empty, so passwords of PEDL's users cross the internet over plain "+
+			"HTTP; write the Secret of a certificate, or the annotation kubernetes.io/ingress.class: gce-internal")
+	}
+	if s.PEDL.Postgres.External != nil {
 		return
 	}
 	at, persistence := field.NewPath(pedlKey, "postgresql", "persistence"), s.PEDL.Postgres.Persistence
@@ -125,8 +143,21 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 	if d.Password == "" {
 		input.Password(p, path.Child("postgresqlPassword"), d.Password)
 	}
+	for name, value := range d.ExtendedConfig {
+		if unsafe.MatchString(name) && off.MatchString(string(value)) {
+			p.Invalid(path.Child("postgresqlExtendedConfig").Key(name), value, "may destroy the database when its node stops; "+
+				"remove it; if commits are too slow, synchronousCommit: off loses at most the last ones")
+		}
+	}
 	d.Persistence.check(p, path.Child("persistence"), nodePool, stack)
 }
+
+var (
+	// unsafe matches settings of PostgreSQL without which a crash may destroy the database (PostgreSQL, "Write Ahead Log").
+	unsafe = regexp.MustCompile(`(?i)^(fsync|full_?page_?writes)$`)
+	// off matches the values that PostgreSQL takes for false.
+	off = regexp.MustCompile(`(?i)^(of|f|n|0)`)
+)
 
 // check checks that the data has exactly one source, and that the database can use a volume of the stack.
 func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, stack *Stack) {

@@ -80,6 +80,9 @@ func TestDescribedMachineRefused(t *testing.T) {
 		{"too many vCPUs", edits{types: edits{"x9-standard-8": edits{"cpus": 80000, "memory": "1Ti"}}}, types + "[x9-standard-8].cpus", []string{"at most 4096"}},
 		{"GPU without a type", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"count": 1}}}}, types + "[x9-standard-8].gpu.type", []string{"Required"}},
 		{"GPU without a count", edits{types: edits{"x9-standard-8": edits{"cpus": 8, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9"}}}}, types + "[x9-standard-8].gpu.count", []string{"at least 1"}},
+		{"price whose sum is infinite", edits{types: edits{"n2-standard-8": edits{"hourlyPrice": 1e308}}}, types + "[n2-standard-8].hourlyPrice", []string{"1e+308", "at most 1000000"}},
+		{"price below nothing", edits{types: edits{"n2-standard-8": edits{"spotHourlyPrice": -1}}}, types + "[n2-standard-8].spotHourlyPrice", []string{"at least 0"}},
+		{"failures without end", edits{types: edits{"n2-standard-8": edits{"hoursBetweenFailures": 1e-300}}}, types + "[n2-standard-8].hoursBetweenFailures", []string{"at least 1"}},
 		{"shape of a custom type", edits{types: edits{"n2-custom-8-32768": edits{"cpus": 8, "memory": "32Gi"}}}, types + "[n2-custom-8-32768]", []string{"the program knows the shape"}},
 	})
 }
@@ -130,6 +133,8 @@ func TestNodePoolsRefused(t *testing.T) {
 			sparePool + ".compactPlacement", []string{"requires a single zone", "write one"}},
 		{"compact placement of a series without", spare(edits{"compactPlacement": true, "machineType": "e2-standard-8"}),
 			sparePool + ".compactPlacement", []string{"e2-standard-8", "is not supported by the series", "c2"}},
+		{"reservation over zones", spare(edits{"reservation": "r", "zones": []any{"us-central1-a", "us-central1-b"}}),
+			sparePool + ".reservation", []string{`"r"`, "is of one zone", "nodes in us-central1-a and us-central1-b", "write the zone of the reservation"}},
 		{"block of a reservation without its name", spare(edits{"reservation": "training/reservationBlocks/"}),
 			sparePool + ".reservation", []string{"training/reservationBlocks/", "/reservationBlocks/B"}},
 

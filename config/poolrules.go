@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"regexp"
@@ -225,6 +226,9 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 		{queued && compact, "compactPlacement", true, "cannot be combined with queuedProvisioning; remove one of them"},
 		{compact && len(pool.Zones) != 1 && s.Cluster.Region != "", "compactPlacement", true,
 			"requires a single zone; write one in zones of the pool, or remove it"},
+		{reserved && !queued && len(pool.Zones) > 1, "reservation", pool.Reservation, fmt.Sprintf("is of one zone, and the pool "+
+			"has nodes in %s; write the zone of the reservation in zones of the pool, and another pool for each other zone",
+			input.And(pool.Zones))},
 		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its " +
 			"machines are, and gives none to a pool with a placement policy of its own; remove it"},
 		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a " +

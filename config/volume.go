@@ -242,11 +242,20 @@ func checkMountOption(p *input.Problems, path *field.Path, option string, bucket
 			"write each option as an element of its own: %s", strings.Join(options, ", "))
 		return
 	}
+	if discarded := discardedOptions.FindString(option); bucket && discarded != "" {
+		p.Invalid(path, option, "is discarded by GKE's driver, which sets the option itself; remove it: pods have the access of "+
+			"their job's identity, %s10240 turns the cache on, and the container gke-gcsfuse-sidecar has the log", fileCacheOption)
+	}
 	if bucket && strings.HasPrefix(option, fileCacheOption+"-") {
 		p.Warn(path, "%s may fill the disk of the node, and Kubernetes then evicts pods; "+
 			"write a limit, like %s10240, which the capacity plan counts", option, fileCacheOption)
 	}
 }
+
+// discardedOptions matches mount options of gcsfuse that GKE's driver drops without a word (GoogleCloudPlatform/
+// gcs-fuse-csi-driver, pkg/sidecar_mounter/sidecar_mounter_config.go, disallowedFlags).
+var discardedOptions = regexp.MustCompile(`^(temp-dir|config-file|foreground|log-file|log-format|key-file|token-url|` +
+	`reuse-token-from-url|cache-dir|experimental-local-file-cache|prometheus-port|logging:log-rotate:[a-z-]+)([:=]|$)`)
 
 // fileCacheOption begins the option that turns the file cache of a bucket on.
 const fileCacheOption = "file-cache:max-size-mb:"

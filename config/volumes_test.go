@@ -107,6 +107,8 @@ func TestRefused(t *testing.T) {
 		"disk too large":          {volumes: sized("65Ti", "persistentDisk: {disk: d, create: {type: hyperdisk-balanced}}"), want: "must be from 4Gi to 65536Gi"},
 		"regional disk too small": {volumes: sized("100Gi", "persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: pd-standard}}"), want: "must be from 200Gi"},
 		"regional disk of none":   {volumes: over("persistentDisk: {disk: d, zones: [us-central1-a, us-central1-b], create: {type: hyperdisk-balanced}}"), want: `[0].persistentDisk.create.type: Invalid value: "hyperdisk-balanced": has no regional disks; write pd-balanced or pd-ssd, or one zone`},
+		"key of a bucket":         {volumes: over("gcsFuse: {bucket: other}, mountOptions: [implicit-dirs, key-file=/etc/key.json]"), want: `[0].mountOptions[1]: Invalid value: "key-file=/etc/key.json": is discarded by GKE's driver, which sets the option itself; remove it: pods have the access of their job's identity`},
+		"cache's directory":       {volumes: over("gcsFuse: {bucket: other}, mountOptions: ['cache-dir:/cache']"), want: "is discarded by GKE's driver"},
 		"folder of a bucket":      {volumes: over("gcsFuse: {bucket: 'gs://other/runs/a/'}"), want: `"gs://other/runs/a/": must be only the name of a bucket; write other, and only-dir=runs/a in mountOptions of the volume`},
 		"bucket and a slash":      {volumes: over("gcsFuse: {bucket: other/}"), want: "must be only the name of a bucket, without gs://"},
 		"create for others":       {volumes: over("gcsFuse: {bucket: other, create: {}}"), site: existing, want: "[0].gcsFuse.create: on an existing cluster, the stack creates nothing"},

@@ -4,6 +4,7 @@ package stack
 
 import (
 	"cmp"
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -71,7 +72,10 @@ type deployment struct {
 // read reads the stack file, and the state before this update.
 func (d *deployment) read(files fs.FS) (err error) {
 	// There may be no such file, because the user may name another one with --config-file.
-	file, _ := input.ReadStackFile(files, input.StackFileName(d.ctx.Stack()), d.ctx.Project())
+	file, err := input.ReadStackFile(files, input.StackFileName(d.ctx.Stack()), d.ctx.Project())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err = file.CheckKeys(d.ctx.Project(), config.Keys()); err != nil {
 		return err
 	}

@@ -45,11 +45,11 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for what, limit := range map[string]int{
-		"lines of the program":         21770,
+		"lines of the program":         21925,
 		"lines of the sandbox":         13700,
 		"lines of tests":               27250,
 		"lines of Python in pods":      3700,
-		"words of Markdown":            28200,
+		"words of Markdown":            28201,
 		"lines wider than 140 columns": 7,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)

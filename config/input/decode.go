@@ -374,13 +374,17 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 		}
 	case reflect.Int:
 		if f != nil {
-			d.bounds(path, value.Int(), *f)
+			d.bounds(path, value.Int(), float64(value.Int()), *f)
+		}
+	case reflect.Float64:
+		if f != nil {
+			d.bounds(path, value.Float(), value.Float(), *f)
 		}
 	}
 }
 
-// bounds reports a number outside of its bounds, which are at least 1 if 0 means the default.
-func (d decoder) bounds(path *field.Path, n int64, f structField) {
+// bounds reports a value, n as a number, outside of its bounds, which are at least 1 if 0 means the default.
+func (d decoder) bounds(path *field.Path, value any, n float64, f structField) {
 	least, most, remedy := bound(f.Tag.Get("min"), math.MinInt64), bound(f.Tag.Get("max"), math.MaxInt64), ""
 	if f.optional {
 		remedy = "; omit it for the default"
@@ -391,10 +395,10 @@ func (d decoder) bounds(path *field.Path, n int64, f structField) {
 			least = max(least, 1)
 		}
 	}
-	if n < least {
-		d.Invalid(path, n, "must be at least %d%s", least, remedy)
-	} else if n > most {
-		d.Invalid(path, n, "must be at most %d%s", most, remedy)
+	if n < float64(least) {
+		d.Invalid(path, value, "must be at least %d%s", least, remedy)
+	} else if n > float64(most) {
+		d.Invalid(path, value, "must be at most %d%s", most, remedy)
 	}
 }
 

@@ -25,11 +25,23 @@ func TestCheckKeys(t *testing.T) {
 		"namespace, capital":  {"config:\n  Persia:pedl: {}\n", "Persia:pedl: is in the namespace Persia, which nothing reads; write persia:pedl"},
 		"namespace misspelt":  {"config:\n  presia:pedl: {}\n", "presia:pedl: is in the namespace presia"},
 		"namespace of others": {"config:\n  kubernetes:pedl: {}\n", "kubernetes:pedl: is in the namespace kubernetes, which nothing reads; write persia:pedl"},
-		"no YAML":             {"config: [", ""},
+		"no YAML":             {"config: [", "did not find"},
+		"key twice":           {"config:\n  persia:pedl: {}\n  persia:pedl: {a: 1}\n", "1 problem\npersia:pedl: is in line 2 and in line 3, and only one of them counts; remove one"},
+		"key by two names":    {"config:\n  persia:pedl: {}\n  pedl: {}\n", "persia:pedl: is there twice, with and without its namespace; remove one"},
+		"field twice":         {"config:\n  persia:nodePools:\n    - {name: a, nodes: 1, name: b}\n", "1 problem\npersia:nodePools[0].name: is in line 3 and in line 3"},
+		"config twice":        {"config: {}\nconfig: {persia:pedl: {}}\n", "1 problem\nconfig: is in line 1 and in line 2"},
+		"second document":     {"config: {}\n---\nconfig: {}\n", "1 problem\n---: begins a second document, which Pulumi ignores, in line 3; remove the line ---"},
+		"markers alone":       {"---\nconfig: {}\n---\n# nothing\n", ""},
+		"octal number":        {"config:\n  persia:nodePools: [{nodes: 010}]\n", `1 problem` + "\n" + `persia:nodePools[0].nodes: Invalid value: "010": is octal, which makes it 8; write 8 or 10`},
+		"as people read":      {"config:\n  persia:cluster: {defaultMode: 0440, a: 07, b: 0x10, c: '010', d: 08}\n", ""},
+		"alias of itself":     {"config:\n  persia:nodePools: &a [1]\n  persia:pedl: *a\n", ""},
+		"nothing":             {"", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			file, _ := ParseStackFile([]byte(test.text), "persia")
-			err := file.CheckKeys("persia", known)
+			file, err := ParseStackFile([]byte(test.text), "persia")
+			if err == nil {
+				err = file.CheckKeys("persia", known)
+			}
 			if test.want == "" {
 				assert.NoError(t, err)
 			} else {

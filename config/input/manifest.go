@@ -243,6 +243,7 @@ func (r *manifestReader) read(at *field.Path, name string, in *field.Path) []any
 		r.Undecodable(at, name, "cannot be read: %s; write the path of a file in the project's directory or below it, like jobs/train.yml", err)
 		return nil
 	}
+	checkText(r.Problems, in, text)
 	objects, err := objectsOf(text)
 	if err != nil {
 		r.Unreadable(in, "is not valid YAML: %s", strings.Join(strings.Fields(err.Error()), " "))
@@ -262,7 +263,7 @@ func objectsOf(text []byte) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		converted, err := yaml.YAMLToJSONStrict(part)
+		converted, err := yaml.YAMLToJSON(part)
 		if err != nil {
 			return nil, err
 		}

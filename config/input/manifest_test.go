@@ -244,7 +244,8 @@ func TestManifestRefuses(t *testing.T) {
 		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by the mount of data"}},
 		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"has no counterpart in persia:nats, which has only name, nodePool, and the counterparts of size, version", "remove it"}},
 		{"NATS resources twice", "  size: 1\n", "  size: 1\n  pod: {resources: {limits: {cpu: 1}}}\n", nats + ".spec.pod.resources", []string{"sets the same field as", "spec.resources"}},
-		{"a key twice", "  logLevel: info", "  logLevel: info\n  logLevel: debug", file, []string{"is not valid YAML", "logLevel"}},
+		{"a key twice", "  logLevel: info", "  logLevel: info\n  logLevel: debug", file + ".spec.logLevel", []string{"is in line", "only one of them counts"}},
+		{"an octal number", "  embeddingWorker:\n    replicas: 1", "  embeddingWorker:\n    replicas: 010", file + ".spec.embeddingWorker.replicas", []string{`"010"`, "is octal, which makes it 8; write 8 or 10"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))

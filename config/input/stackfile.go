@@ -63,10 +63,11 @@ func ReadStackFile(files fs.FS, path, project string) (StackFile, error) {
 	return file, nil
 }
 
-// ParseStackFile parses a stack file.
+// ParseStackFile parses a stack file. It refuses what Pulumi ignores or reads otherwise than people, in Problems.
 func ParseStackFile(text []byte, project string) (StackFile, error) {
-	file := StackFile{Config: Values{}}
-	if err := yaml.Unmarshal(text, &file.Settings); err != nil {
+	file, p := StackFile{Config: Values{}}, &Problems{}
+	checkText(p, nil, text)
+	if err := cmp.Or(p.Err(), yaml.Unmarshal(text, &file.Settings)); err != nil {
 		return StackFile{}, err
 	}
 	written, isObject := file.Settings[configuration].(map[string]any)
@@ -77,6 +78,9 @@ func ParseStackFile(text []byte, project string) (StackFile, error) {
 	for key, value := range written {
 		if !strings.Contains(key, ":") {
 			key = project + ":" + key
+		}
+		if _, twice := file.Config[key]; twice {
+			return StackFile{}, fmt.Errorf("%s: is there twice, with and without its namespace; remove one", key)
 		}
 		file.Config[key] = value
 	}

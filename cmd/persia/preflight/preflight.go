@@ -205,7 +205,7 @@ func Load(name string) (*config.Stack, error) {
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", name, err, input.StackNames(files))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w; correct it, because Pulumi cannot read it either", err)
+		return nil, err
 	}
 	values := file.Config.Open(func([]any, string) string { return sealed })
 	stack, err := config.Load(values.Get, files)
