@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import time
 
 import torch
 import torch.distributed as dist
@@ -36,8 +37,27 @@ def save(ctx, batches):
     """Write a checkpoint into a new folder. All nn-workers call this at the same step."""
     batches = gather(batches)
     if get_rank() == 0:
-        ctx.dump_checkpoint(folder_of(batches, os.environ["PERSIA_CKPT_DIR"], f"batch-{len(batches):06d}"))
+        folder = folder_of(batches, os.environ["PERSIA_CKPT_DIR"], f"batch-{len(batches):06d}")
+        write(ctx.model, folder, "dense.pt")
+        dump(ctx, folder)
+        write(ctx.dense_optimizer, folder, "opt.pt")
     gather(())
+
+
+def write(part, folder, file):
+    """Write a state. PERSIA's dump_torch_state_dict creates the file before it writes it: a bucket takes one write a second."""
+    torch.save(part.state_dict(), os.path.join(folder, file))
+
+
+def dump(ctx, folder):
+    """Write the embeddings, and wait for the file that completes them. A server of PERSIA 0.1 may say for ever that it
+    writes, when it has written all. So PERSIA's own wait, which sees what fails, comes only after a minute."""
+    ctx.dump_embedding(folder, blocking=False)
+    for _ in range(600):
+        if os.path.exists(os.path.join(folder, "embedding_dump_done")):
+            return
+        time.sleep(0.1)
+    ctx.wait_for_dump_embedding()
 
 
 def save_dense(ctx, batches):
@@ -47,9 +67,8 @@ def save_dense(ctx, batches):
     if get_rank() == 0:
         states = os.environ["PERSIA_DENSE_DIR"]
         folder = folder_of(batches, states, f"{int(os.environ['PERSIA_ATTEMPT']):06d}-{len(batches):06d}")
-        # Not dump_torch_state_dict, which creates each file before it writes it: a bucket takes one write a second.
-        for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
-            torch.save(part.state_dict(), os.path.join(folder, file))
+        write(ctx.model, folder, "dense.pt")
+        write(ctx.dense_optimizer, folder, "opt.pt")
         for old in sorted(os.listdir(states))[:-2]:
             shutil.rmtree(os.path.join(states, old), ignore_errors=True)
 

@@ -77,9 +77,27 @@ def save(ctx, trained):
     if get_rank() == 0:
         checkpoint = os.path.join(os.environ["PERSIA_CKPT_DIR"], f"batch-{len(trained):06d}")
         progress.save(checkpoint, trained)
-        ctx.dump_checkpoint(checkpoint)
+        write(ctx.model, checkpoint, "dense.pt")
+        dump(ctx, checkpoint)
+        write(ctx.dense_optimizer, checkpoint, "opt.pt")
         logger.info(f"wrote {checkpoint}")
     gather([])
+
+
+def write(part, folder, file):
+    """Write a state. PERSIA's dump_torch_state_dict creates the file before it writes it: a bucket takes one write a second."""
+    torch.save(part.state_dict(), os.path.join(folder, file))
+
+
+def dump(ctx, folder):
+    """Write the embeddings, and wait for the file that completes them. A server of PERSIA 0.1 may say for ever that it
+    writes, when it has written all. So PERSIA's own wait, which sees what fails, comes only after a minute."""
+    ctx.dump_embedding(folder, blocking=False)
+    for _ in range(600):
+        if os.path.exists(os.path.join(folder, "embedding_dump_done")):
+            return
+        time.sleep(0.1)
+    ctx.wait_for_dump_embedding()
 
 
 def save_dense(ctx, trained):
@@ -90,9 +108,8 @@ def save_dense(ctx, trained):
         states = os.environ["PERSIA_DENSE_DIR"]
         name = f"{int(os.environ['PERSIA_ATTEMPT']):06d}-{len(trained):06d}"
         progress.save(os.path.join(states, name), trained)
-        # Not dump_torch_state_dict, which creates each file before it writes it: a bucket takes one write a second.
-        for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
-            torch.save(part.state_dict(), os.path.join(states, name, file))
+        write(ctx.model, os.path.join(states, name), "dense.pt")
+        write(ctx.dense_optimizer, os.path.join(states, name), "opt.pt")
         for old in sorted(os.listdir(states))[:-2]:
             shutil.rmtree(os.path.join(states, old), ignore_errors=True)
 
