@@ -31,7 +31,7 @@ SHELL := bash
 .SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help up train preview comment status kubeconfig down preflight build test e2e processes stacks \
-	nightly lint verify bench toolchain toolchain-archive release recording node-packages sandbox
+	rehearse nightly lint verify bench toolchain toolchain-archive release recording node-packages sandbox
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ train: sandbox node-packages ## Train examples/Pulumi.train.yaml with PERSIA its
 
 preview: sandbox ## Show what `make up` would do, with each value if DIFF=1.
 	@go build -o .sandbox/persia ./cmd/persia && .sandbox/persia preview --stack '$(STACK)' $(if $(DIFF),--diff) -- $(SANDBOX) preview --stack '$(STACK)' --stacks '$(STACKS)' $(ARCHIVE)
+
+BASE ?= origin/main
+rehearse: sandbox ## Bring STACK up as BASE has it, then as it is here, and compare the preview with what happens.
+	@STACK='$(STACK)' STACKS='$(STACKS)' BASE='$(BASE)' PROGRAM='$(PROGRAM)' scripts/rehearse.sh $(SANDBOX) $(if $(DESTROY),--destroy) $(if $(MARKDOWN),--markdown) $(ARCHIVE)
 
 comment: sandbox ## Print the preview as a pull request comment.
 	@go run ./cmd/persia comment --stack '$(STACK)' -- $(SANDBOX) preview --stack '$(STACK)' --stacks '$(STACKS)'
@@ -69,7 +73,7 @@ build: ## Compile the Pulumi program, which `pulumi preview` and `up` run.
 	go build -o bin/ ./cmd/persia
 
 test: ## Run the program's quick tests, which install nothing.
-	$(TEST) -short -timeout 10m ./...
+	$(TEST) -short -timeout 10m ./workload/persia ./...
 
 e2e: toolchain node-packages ## Run the tests of processes and whole stacks, with .sandbox/e2e.log.
 	@$(MAKE) --no-print-directory stacks

@@ -53,7 +53,10 @@ class Files:
     def look(self):
         bucket = lost_bucket()
         if bucket:
-            self.lost = f"gcsfuse has ended, which mounted {bucket}: delete the pod {os.uname().nodename}, which gets no other; if memory ran out, increase sidecar.memory"
+            self.lost = (
+                f"gcsfuse has ended, which mounted {bucket}: delete the pod {os.uname().nodename}, which gets no other; "
+                "if memory ran out, increase sidecar.memory"
+            )
         self.found = self.lost or before(self.role, self.environment)
 
 
@@ -84,14 +87,20 @@ class GPUs:
             return None
         status = self.command.status()
         if status is None:
-            return f"PyTorch has not said within {self.seconds:g} s which GPUs it sees: does nvidia-smi answer on the node, and is the driver in {DRIVER}?"
+            return (
+                f"PyTorch has not said within {self.seconds:g} s which GPUs it sees: does nvidia-smi answer on the node, "
+                f"and is the driver in {DRIVER}?"
+            )
         self.output.seek(0)
         said = self.output.read().split()
         if status != 0 or not said or not said[-1].isdigit():
             return "PyTorch cannot be asked for its GPUs"
         found = int(said[-1])
         if found < self.wanted:
-            return f"PyTorch sees {found} GPUs and the replica has asked for {self.wanted}: is the driver in {DRIVER}, and is PyTorch one for CUDA?"
+            return (
+                f"PyTorch sees {found} GPUs and the replica has asked for {self.wanted}: is the driver in {DRIVER}, "
+                "and is PyTorch one for CUDA?"
+            )
         return None
 
 

@@ -10,7 +10,8 @@ set -u
 watch() {
 	last= polls=0
 	while :; do
-		now=$(timeout 10 wget -q -O - --header "Authorization: Bearer $PERSIA_TOKEN" "http://$PERSIA_COORDINATOR/answer?run=$PERSIA_RUN" 2>/dev/null) ||
+		answer="http://$PERSIA_COORDINATOR/answer?run=$PERSIA_RUN"
+		now=$(timeout 10 wget -q -O - --header "Authorization: Bearer $PERSIA_TOKEN" "$answer" 2>/dev/null) ||
 			now="the coordinator at $PERSIA_COORDINATOR does not answer"
 		# What follows changes with the time alone.
 		state=${now%%, \"hangs\": *}

@@ -859,6 +859,7 @@ class Machine:
 
 
 HANDLERS: Dict[type, Callable[[Machine, Any], None]] = {
-    Reported: Machine.take_report, Asked: Machine.ask, Ticked: lambda machine, event: None, Loaded: Machine.take_record, Saved: Machine.take_saved,
+    Reported: Machine.take_report, Asked: Machine.ask, Ticked: lambda machine, event: None,
+    Loaded: Machine.take_record, Saved: Machine.take_saved,
     Scanned: Machine.take_scan, Removed: Machine.take_removed, Leaving: Machine.leave,
 }

@@ -28,7 +28,10 @@ def open_enough(replicas):
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     if most == resource.RLIM_INFINITY or most >= replicas + OWN_FILES:
         return ""
-    return f"nn-worker 0 may open {most} files, and {replicas} replicas need {replicas + OWN_FILES}: raise the limit of its node's container runtime"
+    return (
+        f"nn-worker 0 may open {most} files, and {replicas} replicas need {replicas + OWN_FILES}: "
+        "raise the limit of its node's container runtime"
+    )
 
 
 def serve(coordinator, port, token):
