@@ -42,6 +42,16 @@ func (s *Sandbox) down(ctx context.Context) error {
 	return os.RemoveAll(s.path())
 }
 
+// Discard stops everything that Up started, and removes the stack's folder, and the storage of all stacks, without a destroy.
+func (s *Sandbox) Discard(ctx context.Context) error {
+	return s.locked(ctx, func() error {
+		if err := s.stop(ctx); err != nil {
+			return err
+		}
+		return errors.Join(os.RemoveAll(s.path()), os.RemoveAll(s.storage()))
+	})
+}
+
 // startOrReplace starts the control plane, which shows when everything is gone. If it does not start, because its files
 // are damaged or its ports are taken, startOrReplace replaces it by an empty one and returns lost: its Kubernetes
 // objects are gone too. It never replaces the control plane of a protected stack.

@@ -216,7 +216,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),
 		auto.PulumiHome(s.path("pulumi")),
-		auto.Program(s.source.program()),
+		auto.Program(s.source.program(s.options.Announce)),
 		auto.SecretsProvider("passphrase"),
 		auto.EnvVars(map[string]string{
 			"PATH":                     strings.Join(path, string(os.PathListSeparator)),

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/google/renameio/v2"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -26,6 +28,8 @@ type source struct {
 	// project contains Pulumi.yaml; stacks contains the stack file and the files that it names.
 	project, stacks string
 	stack           string
+	// unprotected lifts the protection of the cluster from deletion.
+	unprotected bool
 }
 
 // file returns the path of the stack file.
@@ -96,7 +100,21 @@ func (s source) writeStackFile(dir string) (auto.ConfigMap, error) {
 }
 
 func (s source) read() (input.StackFile, error) {
-	return input.ReadStackFile(os.DirFS(s.stacks), input.StackFileName(s.stack), config.Namespace)
+	file, err := input.ReadStackFile(os.DirFS(s.stacks), input.StackFileName(s.stack), config.Namespace)
+	if cluster, ok := file.Config[config.Namespace+":cluster"].(map[string]any); ok && s.unprotected {
+		cluster["deletionProtection"] = false
+	}
+	return file, err
+}
+
+// Placeholders returns the paths of the encrypted values of the stack file, in place of which the sandbox has others.
+func (s *Sandbox) Placeholders() []string {
+	file, err := s.source.read()
+	if err != nil {
+		return nil // which the program says
+	}
+	_, taken := takeSecrets(file.Config)
+	return slices.Sorted(maps.Keys(taken))
 }
 
 // machines returns the machine types that the stack file describes. The program reports errors in the description.
@@ -120,6 +138,9 @@ func (s source) machines() (gke.Machines, error) {
 // program returns the program, which reads the user's files and not the copy that the engine works on, and announces
 // what an update does.
 func (s source) program(announce func([]effects.Effect)) pulumi.RunFunc {
+	if announce == nil {
+		announce = func([]effects.Effect) {}
+	}
 	return func(ctx *pulumi.Context) error {
 		// The state records the call stack of each resource. A goroutine keeps the
 		// frames of the Automation API's gRPC server, a third of the state, out of it.

@@ -24,7 +24,7 @@ type folder struct {
 
 // reserved lists the folders next to the stacks' own. Down removes the folder of a stack,
 // which must not be one of these.
-var reserved = []string{"bin", "e2e", "images", "storage"}
+var reserved = []string{"bin", "e2e", "images", "rehearsal", "storage"}
 
 // path returns a path in the stack's own folder.
 func (f folder) path(elements ...string) string {

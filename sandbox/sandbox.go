@@ -18,11 +18,13 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
 
+	"persia/config"
 	"persia/config/input"
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
+	"persia/stack/effects"
 )
 
 // parallel is how many resources the engine works on at once. Most of them wait for pods.
@@ -45,6 +47,10 @@ type Options struct {
 	Executable string
 	// Real describes the real node. Without a pool, it is the one of the last up.
 	Real RealNode
+	// Unprotected brings the cluster up without its protection from deletion.
+	Unprotected bool
+	// Announce learns what each preview and update does to what runs. It may be nil.
+	Announce func([]effects.Effect)
 	// Terminated, once it is closed, interrupts the Pulumi CLI. It may be nil.
 	Terminated <-chan struct{}
 	// Out shows progress.
@@ -72,7 +78,7 @@ func New(options Options) (*Sandbox, error) {
 	}
 	s := &Sandbox{
 		folder:  folder{options.Dir, options.Stack},
-		source:  source{options.Project, options.Stacks, options.Stack},
+		source:  source{options.Project, options.Stacks, options.Stack, options.Unprotected},
 		options: options,
 	}
 	if _, err := os.Stat(s.source.file()); err != nil {
@@ -95,11 +101,8 @@ func New(options Options) (*Sandbox, error) {
 // Kubeconfig returns the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
 
-// Check refuses a stack file that the program would refuse.
-func (s *Sandbox) Check() error {
-	_, err := s.source.config()
-	return err
-}
+// Config returns the configuration of the stack as the program reads it, with other secrets.
+func (s *Sandbox) Config() (*config.Stack, error) { return s.source.config() }
 
 // Groups returns the programs that this stack needs in addition to [toolchain.OfStacks].
 func (s *Sandbox) Groups() []toolchain.Group {
@@ -126,7 +129,16 @@ func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 // Up starts the control plane and the agent unless they run, and creates or updates the
 // stack. It returns how many resources had which operation.
 func (s *Sandbox) Up(ctx context.Context) (changes map[string]int, err error) {
-	err = s.locked(ctx, func() error {
+	if err := s.Update(ctx, nil); err != nil {
+		return nil, err
+	}
+	last, err := s.State().last()
+	return last.ResourceChanges, err
+}
+
+// Update is [Sandbox.Up], and shows the engine's events, unless show is nil.
+func (s *Sandbox) Update(ctx context.Context, show func(events.EngineEvent)) error {
+	return s.locked(ctx, func() error {
 		if err := s.start(ctx); err != nil {
 			return err
 		}
@@ -134,19 +146,22 @@ func (s *Sandbox) Up(ctx context.Context) (changes map[string]int, err error) {
 			if err := engine.recover(ctx); err != nil {
 				return err
 			}
-			_, err := engine.stack.Up(ctx, optup.Parallel(parallel), optup.SuppressOutputs(),
-				optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out))
-			return err
+			options := []optup.Option{optup.Parallel(parallel), optup.SuppressOutputs(),
+				optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out)}
+			if show == nil {
+				_, err := engine.stack.Up(ctx, options...)
+				return err
+			}
+			return watch(show, func(stream chan<- events.EngineEvent) error {
+				_, err := engine.stack.Up(ctx, append(options, optup.EventStreams(stream))...)
+				return err
+			})
 		})
 		if err != nil {
 			s.printEnded(s.options.Out) // it may be why
-			return err
 		}
-		last, err := s.State().last()
-		changes = last.ResourceChanges
 		return err
 	})
-	return changes, err
 }
 
 // Outputs returns the outputs of the stack.
@@ -162,26 +177,31 @@ func (s *Sandbox) Outputs(ctx context.Context) (outputs auto.OutputMap, err erro
 // Preview shows the engine's events of what Up would do. It starts no control plane.
 func (s *Sandbox) Preview(ctx context.Context, show func(events.EngineEvent)) error {
 	return s.alone(ctx, "preview", func(ctx context.Context, engine *engine) error {
-		// The CLI may end before it sends events, and the stream then stays open.
-		stream, ended := make(chan events.EngineEvent), make(chan error, 1)
-		go func() {
+		return watch(show, func(stream chan<- events.EngineEvent) error {
 			_, err := engine.stack.Preview(ctx, optpreview.Parallel(parallel), optpreview.EventStreams(stream),
 				optpreview.ErrorProgressStreams(s.options.Out))
-			ended <- err
-		}()
-		for {
-			select {
-			case event, open := <-stream:
-				if open {
-					show(event)
-				} else {
-					stream = nil
-				}
-			case err := <-ended:
-				return err
-			}
-		}
+			return err
+		})
 	})
+}
+
+// watch shows the events of an operation until it has ended. The CLI may end before it sends events, and the stream then
+// stays open.
+func watch(show func(events.EngineEvent), do func(chan<- events.EngineEvent) error) error {
+	stream, ended := make(chan events.EngineEvent), make(chan error, 1)
+	go func() { ended <- do(stream) }()
+	for {
+		select {
+		case event, open := <-stream:
+			if open {
+				show(event)
+			} else {
+				stream = nil
+			}
+		case err := <-ended:
+			return err
+		}
+	}
 }
 
 // Refresh updates the stack's state from its resources. It returns what had drifted.

@@ -45,12 +45,12 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	for what, limit := range map[string]int{
-		"lines of the program":         21925,
-		"lines of the sandbox":         13700,
-		"lines of tests":               27250,
+		"lines of the program":         21940,
+		"lines of the sandbox":         14100,
+		"lines of tests":               27450,
 		"lines of Python in pods":      3700,
-		"words of Markdown":            28201,
-		"lines wider than 140 columns": 7,
+		"words of Markdown":            28355,
+		"lines wider than 140 columns": 1,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)
 		assert.LessOrEqual(t, found[what], limit, what)

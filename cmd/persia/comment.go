@@ -9,8 +9,9 @@ import (
 	"persia/config"
 )
 
-// most is how long a comment on GitHub may be, in characters. Bytes are counted here, which are never fewer.
-const most = 65536
+// most is how long a comment may be: on GitHub 65,536 characters, of which the rehearsal has a part. Bytes are counted
+// here, which are never fewer.
+const most = 60 << 10
 
 // mostOfPart is how long each part but the diff may be. The diff comes last, and has the rest.
 const mostOfPart = 12 << 10

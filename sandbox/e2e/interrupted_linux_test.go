@@ -3,10 +3,13 @@ package e2e
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -16,6 +19,7 @@ import (
 
 	"persia/config"
 	"persia/internal/answer"
+	"persia/sandbox/process"
 )
 
 // failedAttempts is how often the job that cannot succeed may fail.
@@ -218,4 +222,44 @@ func (r *training) testFails(t *testing.T) {
 	var status bytes.Buffer
 	require.NoError(t, r.s.Status(t.Context(), &status))
 	assert.Contains(t, status.String(), "job fails: "+failed)
+}
+
+// testKept interrupts a job with each kind of recovery, and reports how long it takes until the next attempt has trained
+// a batch. With partial recovery, the servers that nothing has killed go on as the same processes.
+func (r *training) testKept(t *testing.T) {
+	const servers = "/persia-embedding-parameter-server"
+	for _, recovery := range []string{"full", "partial"} {
+		job := "recovers-" + recovery
+		r.upWith(t, r.arrivingJob(t, job, 5, object{"recovery": recovery, "nats": object{"size": 1}, "dataloader": object{"replicas": 1}}))
+		for _, interruption := range killedRoles {
+			before, last := map[string][]process.Process{}, r.trainOn(t, job)
+			await(t, func() bool {
+				states, _ := filepath.Glob(filepath.Join(string(r.volume), job, "1", "dense-*", "*", "opt.pt"))
+				_, batches, _ := strings.Cut(filepath.Base(filepath.Dir(slices.Max(append(states, "")))), "-")
+				number, _ := strconv.Atoi(batches)
+				return recovery == "full" || number > last.batches
+			}, "a dense state of %s after batch %d", job, last.batches)
+			for _, pod := range r.pods("persia", "persia_job="+job+",app.kubernetes.io/name=embedding-ps") {
+				before[pod.Name] = r.processes(t, pod.UID, servers)
+			}
+			began := time.Now()
+			interruption.interrupt(t, r, job)
+			r.volume.arrive(t, job, last.batches+checkpointBatches-1, 0)
+			var said string
+			r.awaitTraining(t, job, func() bool {
+				for _, log := range strings.Split(r.logs("persia", job+"-nn-worker-0"), "attempt ") {
+					attempt, start, _ := strings.Cut(log, " starts from ")
+					if number, _ := strconv.Atoi(attempt); number > last.attempt && strings.Contains(start, "step 1 of ") {
+						said, _, _ = strings.Cut(start, "\n")
+					}
+				}
+				return said != ""
+			}, "a batch of %s after %s: %s", job, interruption.name, &words{r, "persia", job + "-nn-worker-0"})
+			report(t, "%s recovery without %s: a batch after %.1f s, from %s", recovery, interruption.name, time.Since(began).Seconds(), said)
+			for _, pod := range r.pods("persia", "persia_job="+job+",app.kubernetes.io/name=embedding-ps") {
+				same := slices.Equal(before[pod.Name], r.processes(t, pod.UID, servers))
+				assert.Equal(t, recovery == "partial" && pod.Name != r.nameOf("persia", job+"-"+interruption.pod), same, "%s goes on", pod.Name)
+			}
+		}
+	}
 }

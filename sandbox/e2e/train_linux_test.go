@@ -36,7 +36,8 @@ func (r *training) test(t *testing.T) {
 		{"the example", r.testExample},
 		{"network policies", r.testPolicies},
 		{"interrupted", r.testInterrupted},
-	}[:forms(2, 3)] {
+		{"recovery", r.testKept},
+	}[:forms(2, 4)] {
 		if !t.Run(scenario.name, scenario.test) {
 			return
 		}

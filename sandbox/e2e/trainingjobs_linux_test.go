@@ -55,6 +55,7 @@ func (r *training) arrivingJob(t *testing.T, name string, rule int, changes obje
 		{"name": "CLICKS_BATCH_SIZE", "value": strconv.Itoa(batchSize)},
 		{"name": "CLICKS_CHECKPOINTS", "value": strconv.Itoa(allBatches / checkpointBatches)},
 		{"name": "CLICKS_ARRIVED", "value": "/checkpoints/arrived/" + name},
+		{"name": "CLICKS_STEPS_PER_DENSE_STATE", "value": "5"},
 		{"name": "PERSIA_STUCK_SECONDS", "value": strconv.Itoa(stuckSeconds)},
 		{"name": "PERSIA_ATTEMPTS", "value": strconv.Itoa(manyAttempts)},
 		{"name": "PERSIA_LOST_SECONDS", "value": strconv.Itoa(lostSeconds)},

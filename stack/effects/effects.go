@@ -202,7 +202,7 @@ func (u *update) ifComplete(was, is Training) string {
 		"to prevent it, write suspend: true", is.Replicas(), until)
 }
 
-// brokers says which jobs lose all of their NATS servers.
+// brokers says which jobs lose NATS servers.
 func (u *update) brokers() {
 	for _, job := range u.before.Running() {
 		name := u.before.Trainings[job].contract().NATS
@@ -218,9 +218,16 @@ func (u *update) brokers() {
 		paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
 			return maps.Equal(flat(output(was.object, path)), flat(output(is.object, path)))
 		})
-		if len(paths) > 0 {
+		switch other := flat(output(was.object, "spec.version")); {
+		case len(paths) > 0:
 			u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once; %s",
 				name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job)).Ends = []string{name}
+		case is.Size < was.Size:
+			u.say("persia:nats", "%d of %d servers of the NATS cluster %s end, and what is connected to them connects to the rest; "+
+				"the job %s goes on", was.Size-is.Size, was.Size, name, job).Ends = []string{name}
+		case !maps.Equal(other, flat(output(is.object, "spec.version"))):
+			u.say("persia:nats", "the %d servers of the NATS cluster %s are replaced, one at a time; the job %s goes on", was.Size, name, job).
+				Ends = []string{name}
 		}
 	}
 }

@@ -63,7 +63,7 @@ func command(terminated <-chan struct{}) *cobra.Command {
 		run("down", "Delete a stack and stop everything that up started", flags.down),
 		run("kubeconfig", "Print the path of a stack's kubeconfig", flags.kubeconfig),
 		run("toolchain", "Compile the programs that the sandbox runs", flags.buildToolchain),
-		trainCommand(flags), statusCommand(flags), archiveCommand(flags), machineCommand(),
+		trainCommand(flags), rehearseCommand(flags), statusCommand(flags), archiveCommand(flags), machineCommand(),
 		hidden("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		background("agent", "Run real programs for the pods that need one", sandbox.RunAgent),
 		background("node", "Run a machine for the Node object of a real node", sandbox.RunNode),
@@ -209,7 +209,7 @@ func machineCommand() *cobra.Command {
 func (f *flags) openValid(ctx context.Context) (*sandbox.Sandbox, error) {
 	s, err := sandbox.New(f.Options)
 	if err == nil {
-		err = s.Check()
+		_, err = s.Config()
 	}
 	if err != nil {
 		return nil, err
