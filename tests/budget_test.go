@@ -47,7 +47,7 @@ func TestBudget(t *testing.T) {
 	for what, limit := range map[string]int{
 		"lines of the program":         21940,
 		"lines of the sandbox":         14100,
-		"lines of tests":               27450,
+		"lines of tests":               27500,
 		"lines of Python in pods":      3700,
 		"words of Markdown":            28355,
 		"lines wider than 140 columns": 1,

@@ -121,9 +121,6 @@ func (s *Summary) compare(before, after snapshot, announced []effects.Effect, cl
 		for _, name := range effect.Ends {
 			ends[name] = true
 		}
-		for _, name := range effect.Pools {
-			ends["pool "+name] = true
-		}
 		for _, name := range effect.Risks {
 			may[name] = true
 		}

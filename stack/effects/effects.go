@@ -19,11 +19,9 @@ import (
 type Effect struct {
 	// Text says it to people. It begins with the path of the change in the stack file.
 	Text string
-	// Ends are the workloads that lose pods: roles of jobs, like criteo-nn-worker, NATS clusters, and workloads of PEDL.
-	// Risks are those that may lose some, because GKE chooses the nodes that go.
+	// Ends are the workloads that lose pods: roles of jobs, like criteo-nn-worker, NATS clusters, and workloads of PEDL. Of
+	// node pools that lose nodes, it has "pool NAME". Risks are what may lose some, because GKE chooses the nodes that go.
 	Ends, Risks []string
-	// Pools are the node pools that lose nodes.
-	Pools []string
 }
 
 // Text returns the effects as one text, or "" if there are none.
@@ -77,8 +75,10 @@ func (u *update) cluster() {
 	}
 	gone := u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, "+
 		"and all of the stack moves to another cluster", u.after.Replaced.Cluster)
-	gone.Pools = slices.Collect(maps.Keys(u.before.pools))
 	gone.Ends = slices.Concat(slices.Collect(maps.Keys(u.before.Brokers)), slices.Collect(maps.Keys(u.before.pedl)))
+	for name := range u.before.pools {
+		gone.Ends = append(gone.Ends, "pool "+name)
+	}
 	for name, job := range u.before.Trainings {
 		gone.Ends = append(gone.Ends, job.workloads(name)...)
 	}

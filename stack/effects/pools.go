@@ -234,16 +234,14 @@ func (p pool) perZone() int { return p.nodes / max(1, len(p.zones)) }
 // at once if rounds is 0. Not all nodes go if it chooses some.
 func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 	say := func(format string, args ...any) { effect.Text += fmt.Sprintf(". "+format, args...) }
-	end := func(sure bool, workloads ...string) {
+	end := func(sure bool, names ...string) {
 		list := &effect.Risks
-		if sure && all {
+		if sure {
 			list = &effect.Ends
 		}
-		*list = append(*list, workloads...)
+		*list = append(*list, names...)
 	}
-	if all || u.before.pools[pool].nodes > 0 {
-		effect.Pools = []string{pool}
-	}
+	end(all || u.before.pools[pool].nodes > 0, "pool "+pool)
 	for _, name := range u.before.Running() {
 		training, is := u.before.Trainings[name], u.after.Trainings[name]
 		if is.Replicas() == 0 {
@@ -251,7 +249,7 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 		}
 		roles := u.before.rolesOn(training, pool)
 		if len(roles) > 0 {
-			end(!training.byOperator(), training.workloads(name, roles...)...)
+			end(all && !training.byOperator(), training.workloads(name, roles...)...)
 		}
 		switch roles := strings.Join(roles, ", "); {
 		case roles == "":
@@ -266,7 +264,7 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 				"on other nodes, and trains %s", roles, name, u.start(is))
 		}
 		if servers, has := u.before.Brokers[training.contract().NATS]; has && servers.Pool == pool {
-			end(true, training.contract().NATS)
+			end(all, training.contract().NATS)
 			if rounds == 0 || servers.Size == 1 {
 				say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
 			}
@@ -274,7 +272,7 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {
 		if workload := u.before.pedl[name]; u.before.runsOn(workload.Pod, pool) {
-			end(true, name)
+			end(all, name)
 			say("The pods of %s of PEDL end there, and start on other nodes%s", name, lostData(name, workload))
 		}
 	}
