@@ -196,7 +196,9 @@ func TestPodsWithoutAPool(t *testing.T) {
 // TestOnlyServer: the operator replaces the servers of a NatsCluster one at a time for another version, and
 // one server is all of them.
 func TestOnlyServer(t *testing.T) {
-	of := func(size, version string) State { return stateOf(t, strings.NewReplacer("size: 1", size, "2.9.17", version).Replace(pods)) }
+	of := func(size, version string) State {
+		return stateOf(t, strings.NewReplacer("size: 1", size, "2.9.17", version).Replace(pods))
+	}
 	assertEffects(t, of("size: 1", "2.9.17"), of("size: 1", "2.10.1"), "spec.version changes: this replaces 1 server at once")
 	assertEffects(t, of("size: 3", "2.9.17"), of("size: 3", "2.10.1"), "the 3 servers of the NATS cluster persia-nats are replaced, one at a time")
 	assertEffects(t, of("size: 3", "2.9.17"), of("size: 1", "2.9.17"), "2 of 3 servers of the NATS cluster persia-nats end")
