@@ -145,9 +145,9 @@ func networkPolicies(node string) []string {
 func commands(address netip.Addr, node string) [][]string {
 	return [][]string{
 		{programsDir + "/coredns", "-conf", configDir + "/Corefile"},
-		{programsDir + "/kube-proxy", "--config", configDir + "/kube-proxy.json", "--hostname-override", node},
+		{programsDir + "/kube-proxy", "--config", configDir + "/kube-proxy.yaml", "--hostname-override", node},
 		{
-			programsDir + "/kubelet", "--config", configDir + "/kubelet.json",
+			programsDir + "/kubelet", "--config", configDir + "/kubelet.yaml",
 			"--kubeconfig", configDir + "/kubelet.kubeconfig",
 			"--hostname-override", node, "--node-ip", address.String(),
 		},
