@@ -15,7 +15,7 @@ import (
 
 // path returns where a field is in the body of its block.
 func (k kind) path(at, field string) string {
-	if path, renamed := k.paths[at+field]; renamed {
+	if path, renamed := k.Paths[at+field]; renamed {
 		return path
 	}
 	if field == "effective_labels" {
@@ -29,7 +29,7 @@ func (k kind) expand(in fields, object map[string]any, at string) google.Body {
 	body := google.Body{}
 	for field, value := range object {
 		s := in[field]
-		if value == nil || s == nil || !s.Optional && !s.Required || at == "" && slices.Contains(k.local, field) {
+		if value == nil || s == nil || !s.Optional && !s.Required || at == "" && slices.Contains(k.Local, field) {
 			continue
 		}
 		elements, isBlock := value.([]any)
@@ -56,7 +56,7 @@ func (k kind) expand(in fields, object map[string]any, at string) google.Body {
 func (k kind) flatten(in fields, body google.Body, at string) map[string]any {
 	object := map[string]any{}
 	for field, s := range in {
-		if at == "" && slices.Contains(k.local, field) {
+		if at == "" && slices.Contains(k.Local, field) {
 			continue
 		}
 		value, found := google.Lookup(body, k.path(at, field))
@@ -68,7 +68,7 @@ func (k kind) flatten(in fields, body google.Body, at string) map[string]any {
 		default:
 			object[field] = s.ZeroValue()
 		}
-		if slices.Contains(k.short, at+field) {
+		if slices.Contains(k.Short, at+field) {
 			object[field] = shortened(object[field])
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/hashicorp/terraform-plugin-sdk/v2/diag"
@@ -39,8 +40,8 @@ func (r *resourceType) install(resource *schema.Resource) {
 func (r *resourceType) request(d *schema.ResourceData) (google.Body, error) {
 	planned, err := plain(d.GetRawPlan())
 	body := r.expand(r.fields, planned, "")
-	if r.prepare != nil {
-		r.prepare(body)
+	if prepare := preparations[r.name]; prepare != nil {
+		prepare(body)
 	}
 	return body, err
 }
@@ -49,7 +50,7 @@ func (r *resourceType) create(ctx context.Context, d *schema.ResourceData, _ any
 	id := r.identifier(func(field string) string { return fmt.Sprint(d.Get(field)) })
 	request, err := r.request(d)
 	if err == nil {
-		err = r.api.create(ctx, r.kind.api, id, request)
+		err = r.api.create(ctx, r.API, id, request)
 	}
 	if err != nil {
 		return diag.Errorf("Error creating %s: %s", id, err)
@@ -64,7 +65,7 @@ func (r *resourceType) update(ctx context.Context, d *schema.ResourceData, _ any
 		return diag.FromErr(err)
 	}
 	for _, field := range slices.Sorted(maps.Keys(r.fields)) {
-		if slices.Contains(r.local, field) || !d.HasChange(field) {
+		if slices.Contains(r.Local, field) || !d.HasChange(field) {
 			continue
 		}
 		if err := r.updateField(ctx, d, request, r.fields, "", field); err != nil {
@@ -82,7 +83,7 @@ func (r *resourceType) updateField(ctx context.Context, d *schema.ResourceData, 
 	}
 	value, _ := google.Lookup(request, r.path(at, field))
 	body, isBody := value.(google.Body)
-	if at == "" && slices.Contains(r.inside, field) {
+	if at == "" && slices.Contains(r.Inside, field) {
 		for _, inner := range slices.Sorted(maps.Keys(nested(s))) {
 			if d.HasChange(field + ".0." + inner) {
 				if err := r.updateField(ctx, d, body, nested(s), field+".", inner); err != nil {
@@ -92,7 +93,7 @@ func (r *resourceType) updateField(ctx context.Context, d *schema.ResourceData, 
 		}
 		return nil
 	}
-	if nothing := value == nil || isBody && len(body) == 0; nothing && slices.Contains(r.silent, at+field) {
+	if nothing := value == nil || isBody && len(body) == 0; nothing && slices.Contains(r.Silent, at+field) {
 		value = nil
 	} else if value == nil {
 		value = google.Body{}
@@ -101,11 +102,11 @@ func (r *resourceType) updateField(ctx context.Context, d *schema.ResourceData, 
 	if at != "" {
 		path = r.path("", at[:len(at)-1]) + "." + path
 	}
-	return r.api.update(ctx, r.kind.api, d.Id(), path, value)
+	return r.api.update(ctx, r.API, d.Id(), path, value)
 }
 
 func (r *resourceType) read(ctx context.Context, d *schema.ResourceData, _ any) diag.Diagnostics {
-	body, err := r.api.get(ctx, r.kind.api, d.Id())
+	body, err := r.api.get(ctx, r.API, d.Id())
 	if err != nil {
 		return diag.Errorf("Error reading %s: %s", d.Id(), err)
 	}
@@ -140,7 +141,7 @@ func (r *resourceType) read(ctx context.Context, d *schema.ResourceData, _ any) 
 func (r *resourceType) object(id string, body google.Body) (map[string]any, error) {
 	values, ok := r.values(id)
 	if !ok {
-		return nil, fmt.Errorf("identifier %q is not like %s", id, r.id)
+		return nil, fmt.Errorf("identifier %q is not like %s", id, r.ID)
 	}
 	object := r.flatten(r.fields, body, "")
 	for field, value := range values {
@@ -149,8 +150,11 @@ func (r *resourceType) object(id string, body google.Body) (map[string]any, erro
 			object[field] = value
 		}
 	}
-	if r.finish != nil {
-		r.finish(object, body, values)
+	for field, text := range r.Computed {
+		object[field] = os.Expand(text, func(of string) string { return fmt.Sprint(object[of]) })
+	}
+	if finish := completions[r.name]; finish != nil {
+		finish(object, body)
 	}
 	return object, nil
 }
@@ -160,10 +164,10 @@ func (r *resourceType) delete(ctx context.Context, d *schema.ResourceData, _ any
 		return diag.Errorf("Cannot destroy cluster because deletion_protection is set to true. " +
 			"Set persia:cluster.deletionProtection to false and run up first.")
 	}
-	if r.stays {
+	if r.Stays {
 		return nil
 	}
-	if err := r.api.delete(ctx, r.kind.api, d.Id()); err != nil {
+	if err := r.api.delete(ctx, r.API, d.Id()); err != nil {
 		return diag.Errorf("Error deleting %s: %s", d.Id(), err)
 	}
 	return nil
@@ -171,7 +175,7 @@ func (r *resourceType) delete(ctx context.Context, d *schema.ResourceData, _ any
 
 // imported gives fields that no API knows their defaults.
 func (r *resourceType) imported(_ context.Context, d *schema.ResourceData, _ any) ([]*schema.ResourceData, error) {
-	for _, field := range r.local {
+	for _, field := range r.Local {
 		if s := r.fields[field]; s != nil && s.Default != nil {
 			if err := d.Set(field, s.Default); err != nil {
 				return nil, err

@@ -3,7 +3,7 @@
 //
 // It plans changes with the code that the official provider 7.38 (terraform-provider-google-beta 5.42) plans with, the
 // Terraform plugin SDK and the layer that pulumi-terraform-bridge puts around it, so that a preview here is the preview
-// there. The table of kinds says how plans become requests to package google, which answers like Google's APIs, and how
+// there. kinds.yaml says how plans become requests to package google, which answers like Google's APIs, and how
 // the answers become Terraform's objects. Package gke plays what GKE does in the control plane, and package autoscaler
 // chooses the number of nodes of autoscaled pools.
 //

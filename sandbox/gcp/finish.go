@@ -1,19 +1,30 @@
 package gcp
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"persia/sandbox/gcp/google"
 )
 
+// completions complete what generic conversion makes of a body.
+var completions = map[string]func(object, body map[string]any){
+	"google_container_cluster":   finishCluster,
+	"google_container_node_pool": finishPool,
+	"google_compute_disk":        finishDisk,
+	"google_compute_region_disk": finishDisk,
+}
+
+// preparations complete a request.
+var preparations = map[string]func(body google.Body){
+	"google_container_cluster":   prepareCluster,
+	"google_container_node_pool": preparePool,
+}
+
 // finishCluster completes the provider's object of a cluster.
-func finishCluster(object, body map[string]any, id map[string]string) {
-	object["location"] = id["location"]
-	object["networking_mode"] = "VPC_NATIVE"
+func finishCluster(object, body map[string]any) {
 	zones, _ := object["node_locations"].([]any)
-	object["node_locations"] = slices.DeleteFunc(slices.Clone(zones), func(zone any) bool { return zone == id["location"] })
+	object["node_locations"] = slices.DeleteFunc(slices.Clone(zones), func(zone any) bool { return zone == object["location"] })
 	// The provider keeps the paths, and a cluster has them only in networkConfig.
 	network := google.Object(body, "networkConfig")
 	object["network"], object["subnetwork"] = network["network"], network["subnetwork"]
@@ -58,8 +69,7 @@ func prepareCluster(body google.Body) {
 }
 
 // finishPool completes the provider's object of a node pool.
-func finishPool(object, body map[string]any, id map[string]string) {
-	object["location"], object["cluster"] = id["location"], id["cluster"]
+func finishPool(object, body map[string]any) {
 	groups, managers := []any{}, object["instance_group_urls"]
 	for _, manager := range google.Texts(object, "instance_group_urls") {
 		groups = append(groups, strings.Replace(manager, "/instanceGroupManagers/", "/instanceGroups/", 1))
@@ -85,22 +95,8 @@ func preparePool(body google.Body) {
 	}
 }
 
-func finishBucket(object, _ map[string]any, id map[string]string) {
-	object["url"] = "gs://" + id["name"]
-}
-
-func finishAccount(object, _ map[string]any, id map[string]string) {
-	email := id["account_id"] + "@" + id["project"] + ".iam.gserviceaccount.com"
-	object["account_id"], object["email"] = id["account_id"], email
-	object["member"] = "serviceAccount:" + email
-}
-
-func finishIdentity(object, body map[string]any, _ map[string]string) {
-	object["member"] = "serviceAccount:" + fmt.Sprint(body["email"])
-}
-
 // finishDisk leaves out the version of the key, as the provider does.
-func finishDisk(object, _ map[string]any, _ map[string]string) {
+func finishDisk(object, _ map[string]any) {
 	for _, key := range google.Objects(object, "disk_encryption_key") {
 		for _, field := range []string{"kms_key_self_link", "kms_key_name"} {
 			if name, ok := key[field].(string); ok {

@@ -46,8 +46,8 @@ func (p *Provider) call(function tokens.ModuleMember, args resource.PropertyMap)
 		return p.getObject(textOf(args, "bucket"), textOf(args, "name"))
 	}
 	for _, r := range p.types {
-		if r.function == function {
-			return r.lookup(os.Expand(r.id, func(field string) string { return textOf(args, field) }))
+		if r.Function == function {
+			return r.lookup(os.Expand(r.ID, func(field string) string { return textOf(args, field) }))
 		}
 	}
 	return nil, unknown("function", string(function))
@@ -91,7 +91,7 @@ func (p *Provider) getObject(bucket, name string) (resource.PropertyMap, error) 
 // lookup answers with a resource, or with the error of Google Cloud's provider. A block that occurs at
 // most once is a list there.
 func (r *resourceType) lookup(name string) (resource.PropertyMap, error) {
-	body, err := r.api.cloud.Get(r.kind.api, name)
+	body, err := r.api.cloud.Get(r.API, name)
 	if err != nil {
 		return nil, err
 	}
@@ -118,17 +118,21 @@ func unbounded(in fields) fields {
 
 // Kept returns the names of the resources in a cloud that outlive stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
+	kinds, err := readKinds()
+	if err != nil {
+		return nil, err
+	}
 	var kept []string
 	for _, k := range kinds {
-		if k.called == "" {
+		if k.Called == "" {
 			continue
 		}
-		all, err := cloud.List(k.api)
+		all, err := cloud.List(k.API)
 		if err != nil {
 			return nil, err
 		}
 		for name := range all {
-			kept = append(kept, k.called+" "+name)
+			kept = append(kept, k.Called+" "+name)
 		}
 	}
 	slices.Sort(kept)

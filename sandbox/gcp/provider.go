@@ -37,6 +37,10 @@ func New(version string, engine gke.Engine) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
+	kinds, err := readKinds()
+	if err != nil {
+		return nil, err
+	}
 	p := &Provider{Base: provider.Base{Name: "gcp", Version: version}, types: map[tokens.Type]*resourceType{}}
 	p.api = &api{cloud: engine.Cloud, gke: engine, progress: p.progress}
 	for name, resource := range resources {
@@ -46,7 +50,7 @@ func New(version string, engine gke.Engine) (*Provider, error) {
 		}
 		r := &resourceType{kind, name, resource.Schema, p.api}
 		r.install(resource)
-		p.types[kind.token] = r
+		p.types[kind.Token] = r
 	}
 	p.shim = shimv2.NewProvider(&schema.Provider{ResourcesMap: resources},
 		shimv2.WithPlanResourceChange(func(string) bool { return true }))
@@ -91,7 +95,7 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 	}
 	var reasons []string
 	for _, path := range notProperties(r.fields, req.News, "") {
-		reasons = append(reasons, fmt.Sprintf("%s is not a property in pulumi-gcp's schema of %s", path, r.token))
+		reasons = append(reasons, fmt.Sprintf("%s is not a property in pulumi-gcp's schema of %s", path, r.Token))
 	}
 	_, errs := p.shim.ValidateResource(ctx, r.name, p.shim.NewResourceConfig(ctx, toTerraform(r.fields, req.News)))
 	// The SDK visits fields in the random order of a map.
@@ -104,7 +108,7 @@ func (p *Provider) Check(ctx context.Context, req plugin.CheckRequest) (plugin.C
 		}
 		reasons = append(reasons, reason)
 	}
-	if req.News["project"].IsNull() && r.fields["project"] != nil && r.kind.api != "storage.bucket" {
+	if req.News["project"].IsNull() && r.fields["project"] != nil && r.API != "storage.bucket" {
 		reasons = append(reasons, "project is required: the simulated Google Cloud has no default project")
 	}
 	resp := plugin.CheckResponse{Properties: withDefaults(r.fields, req.News)}

@@ -14,28 +14,23 @@ import (
 //go:embed schema.json
 var schemaJSON []byte
 
-// field is a field of schema.json.
+// field is a field of schema.json. The file has the SDK's own Optional, Computed, Required, ForceNew, Default, and MaxItems.
 type field struct {
-	Type           string           `json:"type"`
-	Fields         map[string]field `json:"fields"`
-	Optional       bool             `json:"optional"`
-	Computed       bool             `json:"computed"`
-	Required       bool             `json:"required"`
-	ForceNew       bool             `json:"forceNew"`
-	DiffSuppressed bool             `json:"diffSuppressed"`
-	Default        any              `json:"default"`
-	MaxItems       int              `json:"maxItems"`
-	ConfigMode     string           `json:"configMode"`
-	Restriction    restriction      `json:"restriction"`
+	schema.Schema
+	Type           string
+	Fields         map[string]field
+	DiffSuppressed bool
+	ConfigMode     string
+	Restriction    restriction
 }
 
 // restriction limits the values of a field.
 type restriction struct {
-	OneOf         []string `json:"oneOf"`
-	ConflictsWith []string `json:"conflictsWith"`
-	ExactlyOneOf  []string `json:"exactlyOneOf"`
-	AtLeast       *int     `json:"atLeast"`
-	Matches       string   `json:"matches"`
+	OneOf         []string
+	ConflictsWith []string
+	ExactlyOneOf  []string
+	AtLeast       *int
+	Matches       string
 }
 
 var valueTypes = map[string]schema.ValueType{
@@ -70,11 +65,9 @@ func (f field) below() fields {
 }
 
 func (f field) schema() *schema.Schema {
-	converted := &schema.Schema{
-		Type: valueTypes[f.Type], Optional: f.Optional, Computed: f.Computed, Required: f.Required,
-		ForceNew: f.ForceNew, MaxItems: f.MaxItems, Default: f.Default,
-		ConflictsWith: f.Restriction.ConflictsWith, ExactlyOneOf: f.Restriction.ExactlyOneOf,
-	}
+	converted := &f.Schema
+	converted.Type = valueTypes[f.Type]
+	converted.ConflictsWith, converted.ExactlyOneOf = f.Restriction.ConflictsWith, f.Restriction.ExactlyOneOf
 	if number, ok := f.Default.(float64); ok && f.Type == "Int" {
 		converted.Default = int(number)
 	}
