@@ -14,24 +14,15 @@ import (
 
 func TestNATSRefused(t *testing.T) {
 	testkit.Refused(t, []testkit.Refusal{
-		{"name too long", edits{"persia:nats.name": strings.Repeat("n", 51)},
-			"persia:nats.name", []string{"51 characters", "at most 50"}},
-		{"name starting with a digit", edits{"persia:nats.name": "1nats"},
-			"persia:nats.name", []string{"1nats", "start with an alphabetic"}},
-		{"name of the operator", edits{"persia:nats.name": "nats-operator"},
-			"persia:nats.name", []string{"nats-operator", "the name of the NATS operator", "choose another name"}},
-		{"version with a v", edits{"persia:nats.version": "v2.12.12"},
-			"persia:nats.version", []string{"v2.12.12", "as MAJOR.MINOR.PATCH in quotes"}},
-		{"version too old", edits{"persia:nats.version": "2.1.9"},
-			"persia:nats.version", []string{"2.1.9", "2.2.0 or later"}},
-		{"image with a tag", edits{"persia:nats.image": "nats:2.12.12"},
-			"persia:nats.image", []string{"nats:2.12.12", "without a tag", "version"}},
-		{"a pool that is not there", edits{"persia:nats.nodePool": "nats"},
-			"persia:nats.nodePool", []string{`"nats"`, "training, loaders, ps or system"}},
-		{"no memory", edits{"persia:nats.resources.limits.memory": nil},
-			"persia:nats.resources.limits[memory]", []string{"Required", "a NATS server"}},
-		{"memory for no message", edits{"persia:nats.resources.limits.memory": "363Mi"},
-			"persia:nats.resources.limits[memory]", []string{"363Mi", "less than 364Mi"}},
+		{"name too long", edits{"persia:nats.name": strings.Repeat("n", 51)}, "persia:nats.name", []string{"51 characters", "at most 50"}},
+		{"name starting with a digit", edits{"persia:nats.name": "1nats"}, "persia:nats.name", []string{"1nats", "start with an alphabetic"}},
+		{"name of the operator", edits{"persia:nats.name": "nats-operator"}, "persia:nats.name", []string{"nats-operator", "the name of the NATS operator", "choose another name"}},
+		{"version with a v", edits{"persia:nats.version": "v2.12.12"}, "persia:nats.version", []string{"v2.12.12", "as MAJOR.MINOR.PATCH in quotes"}},
+		{"version too old", edits{"persia:nats.version": "2.1.9"}, "persia:nats.version", []string{"2.1.9", "2.2.0 or later"}},
+		{"image with a tag", edits{"persia:nats.image": "nats:2.12.12"}, "persia:nats.image", []string{"nats:2.12.12", "without a tag", "version"}},
+		{"a pool that is not there", edits{"persia:nats.nodePool": "nats"}, "persia:nats.nodePool", []string{`"nats"`, "training, loaders, ps or system"}},
+		{"no memory", edits{"persia:nats.resources.limits.memory": nil}, "persia:nats.resources.limits[memory]", []string{"Required", "a NATS server"}},
+		{"memory for no message", edits{"persia:nats.resources.limits.memory": "363Mi"}, "persia:nats.resources.limits[memory]", []string{"363Mi", "less than 364Mi"}},
 		{"memory that is only requested", edits{"persia:nats.resources": edits{"requests": edits{"cpu": 1, "memory": "300Mi"}}},
 			"persia:nats.resources.requests[memory]", []string{"300Mi", "less than 364Mi"}},
 		{"too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
@@ -142,10 +133,8 @@ func TestNATSWithoutJobs(t *testing.T) {
 
 func TestNATSOfJobsRefused(t *testing.T) {
 	for _, c := range []testkit.Refusal{
-		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"},
-			"persia:jobs[1].nats.name", []string{"persia-nats-service", "is already used by persia:jobs[0]"}},
-		{"no such pool", edits{"persia:jobs[1].nats.nodePool": "nats"},
-			"persia:jobs[1].nats.nodePool", []string{`"nats"`, "one of the stack's node pools"}},
+		{"name of the other's", edits{"persia:jobs[1].nats.name": "persia-nats-service"}, "persia:jobs[1].nats.name", []string{"persia-nats-service", "is already used by persia:jobs[0]"}},
+		{"no such pool", edits{"persia:jobs[1].nats.nodePool": "nats"}, "persia:jobs[1].nats.nodePool", []string{`"nats"`, "one of the stack's node pools"}},
 		{"memory for no message", edits{"persia:jobs[1].nats.resources": edits{"limits": edits{"cpu": 1, "memory": "300Mi"}}},
 			"persia:jobs[1].nats.resources.limits[memory]", []string{"300Mi", "less than 364Mi"}},
 	} {

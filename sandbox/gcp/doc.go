@@ -16,8 +16,8 @@
 //     from the provider's source, the rest from the provider. Of the functions that suppress differences, a
 //     plan here has the one for links alone, since no answer to the program needs the others.
 //   - the field restriction describes what the provider refuses before it asks Google: unknown values of an
-//     enumeration, malformed names and times of day, and fields that exclude each other. Addresses, and the
-//     times of exclusions, are checked by package google.
+//     enumeration, malformed names, ranges, and times, and fields that exclude each other. It was found by giving each
+//     field a value that cannot be right, and for names of buckets read from the provider's verify.ValidateGCSName.
 //
 // It simulates what the program uses and refuses everything else by name, so that a stack
 // never comes up here with a resource that is not simulated.

@@ -40,6 +40,7 @@ const (
 	clusterType  = "gcp:container/cluster:Cluster"
 	nodePoolType = "gcp:container/nodePool:NodePool"
 	instanceType = "gcp:filestore/instance:Instance"
+	bucketType   = "gcp:storage/bucket:Bucket"
 )
 
 type values = map[string]any

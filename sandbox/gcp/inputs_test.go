@@ -59,6 +59,10 @@ func TestInputsAreTheSchemas(t *testing.T) {
 		{"none of one", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": nil}}, `Invalid combination of arguments`},
 		{"a number that is too small", nodePoolType, node(values{"diskSizeGb": 9}), "expected node_config.0.disk_size_gb to be at least (10), got 9"},
 		{"a time of day", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": values{"startTime": "3am"}}}, "invalid value for maintenance_policy.0.daily_maintenance_window.0.start_time"},
+		{"a range of addresses", "gcp:compute/subnetwork:Subnetwork", values{"ipCidrRange": "10.0.0.0"}, `expected "ip_cidr_range" to be a valid CIDR Value, got 10.0.0.0`},
+		{"a time", clusterType, values{"maintenancePolicy": values{"maintenanceExclusions": []any{values{"exclusionName": "release", "startTime": "soon", "endTime": "2027-01-03T00:00:00Z"}}}}, `to be a valid RFC3339 date, got "soon"`},
+		{"a bucket like Google's", bucketType, values{"location": "EU", "name": "my-g00gle-data"}, `cannot contain "google"`},
+		{"a bucket of two letters", bucketType, values{"location": "EU", "name": "my"}, "must contain 3-63 characters"},
 		{"a name of a cluster", clusterType, values{"name": "Persia"}, "invalid value for name (it does not match ^[a-z0-9-]+$)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -31,6 +31,10 @@ type restriction struct {
 	ExactlyOneOf  []string
 	AtLeast       *int
 	Matches       string
+	// Never says what is wrong with a text by the regular expression that it matches.
+	Never map[string]string
+	// Format is CIDR or time.
+	Format string
 }
 
 var valueTypes = map[string]schema.ValueType{
@@ -98,7 +102,15 @@ func (r restriction) validation() func(value any, key string) ([]string, []error
 	case r.AtLeast != nil:
 		return validation.IntAtLeast(*r.AtLeast)
 	case r.Matches != "":
-		return validation.StringMatch(regexp.MustCompile(r.Matches), "it does not match "+r.Matches)
+		valid := validation.StringMatch(regexp.MustCompile(r.Matches), "it does not match "+r.Matches)
+		for pattern, say := range r.Never {
+			valid = validation.All(valid, validation.StringDoesNotMatch(regexp.MustCompile(pattern), say))
+		}
+		return valid
+	case r.Format == "CIDR":
+		return validation.IsCIDR
+	case r.Format == "time":
+		return validation.IsRFC3339Time
 	}
 	return nil
 }

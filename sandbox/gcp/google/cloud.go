@@ -74,6 +74,9 @@ func (c *Cloud) SetStatus(kind, name, status string) error {
 
 // answer has a service complete or refuse a body, and keeps it. old is the body before an update.
 func (c *Cloud) answer(rules rules, kind, name string, body, old Body) error {
+	if err := check(kind, name, body); err != nil {
+		return err
+	}
 	if rules.complete != nil {
 		if err := rules.complete(c, name, body, old); err != nil {
 			return err

@@ -3,6 +3,7 @@ package google
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -59,7 +60,7 @@ func world(t *testing.T) *Cloud {
 		{"compute.subnetwork", subnetwork, Body{"network": network, "ipCidrRange": "10.0.0.0/20", "secondaryIpRanges": ranges("10.4.0.0/14")}},
 		{"compute.router", router, Body{"network": network}},
 		{"compute.disk", "projects/p/zones/us-central1-a/disks/d", Body{"sizeGb": 100.0}},
-		{"file.instance", filer, instance(network)},
+		{"file.instance", filer, share("ZONAL", 1024)},
 		{"container.cluster", cluster, Body{"network": network, "subnetwork": subnetwork}},
 		{"container.nodePool", cluster + "/nodePools/system", Body{"config": Body{"machineType": "e2-standard-4"}}},
 	} {
@@ -73,21 +74,23 @@ const (
 	subnetwork = "projects/p/regions/us-central1/subnetworks/s"
 	router     = "projects/p/regions/us-central1/routers/r"
 	cluster    = "projects/p/locations/us-central1/clusters/c"
-	filer      = "projects/p/locations/us-central1/instances/i"
+	filer      = "projects/p/locations/us-central1-a/instances/i"
 )
 
 func ranges(pods string) []any {
 	return []any{Body{"rangeName": "pods", "ipCidrRange": pods}, Body{"rangeName": "services", "ipCidrRange": "10.8.0.0/20"}}
 }
 
-// share is an instance with a capacity in GiB.
-func share(tier string, gib int) Body {
-	body := instance(network)
-	body["tier"], body["fileShares"] = tier, []any{Body{"name": "s", "capacityGb": gib}}
-	return body
+// key is a key of Cloud KMS in a location.
+func key(location string) string {
+	return "projects/p/locations/" + location + "/keyRings/r/cryptoKeys/k"
 }
 
-func instance(network string) Body { return Body{"networks": []any{Body{"network": network}}} }
+// share is an instance with a capacity in GiB.
+func share(tier string, gib int, name ...string) Body {
+	name = append(name, "s")
+	return Body{"networks": []any{Body{"network": network}}, "tier": tier, "fileShares": []any{Body{"name": name[0], "capacityGb": gib}}}
+}
 
 // TestRefusals: Google refuses what cannot be, and what it would have to break.
 func TestRefusals(t *testing.T) {
@@ -107,7 +110,7 @@ func TestRefusals(t *testing.T) {
 		return create("container.nodePool", cluster+"/nodePools/p", Body{"config": config})
 	}
 	member := func(of string) func(*Cloud) error {
-		return create("iam.member", "b/data/roles/r/member", Body{"member": of})
+		return create("iam.member", "b/data/roles/r/"+of, Body{"member": of})
 	}
 	enabled := func(components ...any) Body { return Body{"componentConfig": Body{"enableComponents": components}} }
 	excluded := func(end string) Body {
@@ -126,6 +129,15 @@ func TestRefusals(t *testing.T) {
 		"a subnetwork without its network":   {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network + "2", "ipCidrRange": "10.0.0.0/20"}), "Error 404: The resource '" + network + "2' was not found"},
 		"an instance between two steps":      {nil, create("file.instance", filer+"2", share("ZONAL", 1500)), "Error 400: Invalid capacity 1500 GiB for tier ZONAL"},
 		"an instance beyond its band":        {create("file.instance", filer+"2", share("ZONAL", 9216)), update("file.instance", filer+"2", "fileShares", share("ZONAL", 12800)["fileShares"]), "Invalid capacity 12800 GiB"},
+		"a long share of a basic instance":   {nil, create("file.instance", filer+"2", share("BASIC_HDD", 1024, "shared_checkpoints")), "Invalid name of a file share: shared_checkpoints"},
+		"a disk in no zone":                  {nil, create("compute.disk", "projects/p/zones/us-central1-d/disks/d", Body{"sizeGb": 100.0}), "Invalid value for field 'zone': 'us-central1-d'. Unknown zone"},
+		"a disk with capital letters":        {nil, create("compute.disk", "projects/p/zones/us-central1-a/disks/Disk", Body{"sizeGb": 100.0}), "Invalid value for field 'resource.name': 'Disk'. Must be a match of regex '[a-z]("},
+		"a disk with a key elsewhere":        {nil, create("compute.disk", "projects/p/zones/us-central1-a/disks/k", Body{"sizeGb": 100.0, "diskEncryptionKey": Body{"kmsKeyName": key("eu")}}), key("eu") + " is in eu, and must be in global or us-central1"},
+		"a pool in no zone":                  {nil, create("container.nodePool", cluster+"/nodePools/p", Body{"config": Body{}, "locations": []any{"us-central1-d"}}), "Zone 'us-central1-d' does not exist"},
+		"a name of 41 letters":               {nil, create("container.nodePool", cluster+"/nodePools/"+strings.Repeat("p", 41), Body{"config": Body{}}), "Must be a match of regex"},
+		"A100s where there are none":         {nil, create("container.nodePool", cluster+"/nodePools/p", Body{"config": Body{"machineType": "a2-ultragpu-1g"}, "locations": []any{"us-central1-b"}}), `Error 400: Accelerator type "nvidia-a100-80gb" does not exist in zone us-central1-b (the`},
+		"GPUs of an AI zone":                 {nil, create("container.nodePool", cluster+"/nodePools/p", Body{"config": Body{"machineType": "a2-ultragpu-1g"}, "locations": []any{"us-central1-ai1a"}}), ""},
+		"a bucket in two regions":            {nil, create("storage.bucket", "b", Body{"location": "nam4", "encryption": Body{"defaultKmsKeyName": key("nam4")}}), ""},
 		"no range":                           {nil, create("compute.subnetwork", subnetwork+"2", Body{"network": network}), "Invalid value for field 'resource.ipCidrRange': ''"},
 		"a router without its network":       {nil, create("compute.router", router+"2", Body{"network": network + "2"}), network + "2' was not found"},
 		"a gateway without its router":       {nil, create("compute.router.nat", "p/us-central1/r2/nat", Body{}), "routers/r2' was not found"},
@@ -145,6 +157,8 @@ func TestRefusals(t *testing.T) {
 		"a network that is used":             {nil, remove("compute.network", network), "The resource '" + network + "' is already being used by "},
 		"a subnetwork that is used":          {nil, remove("compute.subnetwork", subnetwork), "is already being used by '" + cluster + "', resourceInUseByAnotherResource"},
 		"a cluster with its pools":           {nil, remove("container.cluster", cluster), ""},
+		"a pool that went with its cluster":  {remove("container.cluster", cluster), update("container.nodePool", cluster+"/nodePools/system", "version", "1"), "nodePools/system' was not found"},
+		"a subnetwork after its cluster":     {remove("container.cluster", cluster), remove("compute.subnetwork", subnetwork), ""},
 		"a pool without its cluster":         {remove("container.cluster", cluster), pool(Body{"machineType": "n2-standard-8"}), "The resource '" + cluster + "' was not found"},
 		"a smaller disk":                     {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 50.0), "New disk size must be larger than current size"},
 		"a disk beyond the sizes":            {nil, update("compute.disk", "projects/p/zones/us-central1-a/disks/d", "sizeGb", 70000.0), "The size of a pd-standard disk must be between 10 and 65536 GB"},
@@ -153,6 +167,7 @@ func TestRefusals(t *testing.T) {
 		"a service without an account":       {nil, create("serviceusage.identity", "projects/p/services/s", Body{"service": "s"}), "Service s has no identity"},
 		"a pod before any Workload Identity": {nil, member(pod), "Identity Pool does not exist (p.svc.id.goog)"},
 		"a pod with Workload Identity":       {update("container.cluster", cluster, "workloadIdentityConfig", Body{"workloadPool": "p.svc.id.goog"}), member(pod), ""},
+		"a member with a long name":          {nil, member("user:" + strings.Repeat("a", 300)), ""},
 		"a member that has access already":   {member("user:a@example.com"), member("user:a@example.com"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -168,14 +183,4 @@ func TestRefusals(t *testing.T) {
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
-}
-
-// TestParts: a deletion takes the parts of a resource along.
-func TestParts(t *testing.T) {
-	c := world(t)
-	require.NoError(t, c.Delete("container.cluster", cluster))
-	pools, err := c.List("container.nodePool")
-	require.NoError(t, err)
-	assert.Empty(t, pools)
-	require.NoError(t, c.Delete("compute.subnetwork", subnetwork))
 }

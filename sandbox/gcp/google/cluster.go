@@ -71,16 +71,6 @@ func checkCluster(body Body) error {
 	return nil
 }
 
-func isZone(location string) bool { return strings.Count(location, "-") == 2 }
-
-// zonesOf returns a zone itself, and three zones of a region. Which, and in what order, differs from region to region.
-func zonesOf(location string) []any {
-	if isZone(location) {
-		return []any{location}
-	}
-	return []any{location + "-b", location + "-c", location + "-a"}
-}
-
 // clusterNetwork refuses a new cluster in another region than its subnetwork's, or with ranges that the subnetwork
 // lacks†, in the words of public reports. GKE turns private access to Google's APIs on in the subnetwork.
 func clusterNetwork(c *Cloud, name string, body, old Body) error {

@@ -40,6 +40,9 @@ func completePool(c *Cloud, name string, body, old Body) error {
 	body["name"] = Segment(name)
 	body["selfLink"] = "https://container.googleapis.com/v1beta1/" + name
 	fill(body, "locations", cluster["locations"])
+	if err := checkGPUs(body); err != nil {
+		return err
+	}
 	fill(body, "version", cluster["currentNodeVersion"])
 	groups := []any{}
 	for _, zone := range Texts(body, "locations") {

@@ -1,7 +1,9 @@
 package google
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,9 +20,29 @@ func bucketDefaults(request Body) Body {
 	return body
 }
 
+// checkBucket refuses what no bucket has. The messages about locations and domains are Cloud Storage's own.
+func checkBucket(name, location string, body Body) error {
+	inRegion := func(zones string) bool { return gcp.LocationHolds(location, zones[:strings.LastIndex(zones, "-")]) }
+	days := Number(body, "softDeletePolicy.retentionDurationSeconds") / (24 * 60 * 60)
+	switch {
+	case !slices.ContainsFunc(strings.Fields(places().Regions), inRegion):
+		return refuse(400, "invalid", "The specified location constraint is not valid.")
+	case strings.Contains(name, "."):
+		return refuse(403, "forbidden", "The bucket you tried to create requires domain ownership verification.")
+	case days != 0 && (days < 7 || days > 90):
+		return refuse(400, "invalid", "Soft delete retention of %d days is not 0, or from 7 to 90 days.", days) // †
+	}
+	keys := map[string]string{"EU": "europe"}
+	in := cmp.Or(keys[location], strings.ToLower(location))
+	return checkKey(Text(body, "encryption.defaultKmsKeyName"), []string{in})
+}
+
 func completeBucket(_ *Cloud, name string, body, _ Body) error {
 	body["name"], body["id"] = name, name
 	body["location"] = strings.ToUpper(Text(body, "location"))
+	if err := checkBucket(name, Text(body, "location"), body); err != nil {
+		return err
+	}
 	body["selfLink"] = "https://www.googleapis.com/storage/v1/b/" + name
 	body["projectNumber"] = ProjectNumber
 	fill(body, "storageClass", "STANDARD")
@@ -35,6 +57,9 @@ func completeBucket(_ *Cloud, name string, body, _ Body) error {
 	return nil
 }
 
+// shareForm is from Filestore, "Create an instance".
+var shareForm = regexp.MustCompile(`^[a-z]([a-z0-9_]*[a-z0-9])?$`)
+
 // completeInstance gives an instance an address in its network. It refuses capacities that the tier does not
 // have, or to which the instance cannot grow†.
 func completeInstance(_ *Cloud, name string, body, old Body) error {
@@ -42,8 +67,18 @@ func completeInstance(_ *Cloud, name string, body, old Body) error {
 	capacity, was := capacityOf(body), capacityOf(old)
 	next, _ := gcp.FilestoreSizes(Text(body, "tier"), capacity)
 	_, most := gcp.FilestoreSizes(Text(old, "tier"), was)
-	if len(next) > 0 && !slices.Contains(next, capacity) || most > 0 && capacity > most {
+	tier := places().Tiers[Text(body, "tier")]
+	switch zonal := isZone(Element(name, "locations")); {
+	case tier.In == "" || (tier.In == "zone") != zonal:
+		return refuse(400, "badRequest", "Invalid tier %s in %s", Text(body, "tier"), Element(name, "locations"))
+	case len(next) > 0 && !slices.Contains(next, capacity) || most > 0 && capacity > most:
 		return refuse(400, "badRequest", "Invalid capacity %d GiB for tier %s", capacity, Text(body, "tier"))
+	}
+	shares := Objects(body, "fileShares")
+	for _, share := range append(shares, Object(body, "fileShares")) { // like capacityOf
+		if called := Text(share, "name"); len(called) > tier.Share || share != nil && !shareForm.MatchString(called) {
+			return refuse(400, "badRequest", "Invalid name of a file share: %s", called)
+		}
 	}
 	for _, network := range Objects(body, "networks") {
 		network["network"] = Segment(Text(network, "network"))

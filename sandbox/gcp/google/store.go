@@ -18,8 +18,15 @@ type kept struct {
 	Body Body   `json:"body"`
 }
 
+// longestFile leaves room for the ending of a file's name, and for that of its temporary copy.
+const longestFile = 200
+
 func (c *Cloud) file(kind, name string) string {
-	return filepath.Join(c.dir, kind, strings.NewReplacer("/", "_", ":", "-").Replace(name)+".json")
+	file := strings.NewReplacer("/", "_", ":", "-").Replace(name)
+	if len(file) > longestFile {
+		file = file[:longestFile] + hash(name)
+	}
+	return filepath.Join(c.dir, kind, file+".json")
 }
 
 // Get returns a resource, or nil if it does not exist.
