@@ -156,7 +156,7 @@ func TestEffects(t *testing.T) {
 			"persia:nodePools[0]: GKE deletes nodes of the pool workers: 2 of 4 in us-central1-a, which it chooses",
 		}, nil},
 		{"another version of NATS", nil, set("persia:nats", "version", "2.10.1"), []string{
-			"persia:nats: the 3 servers of the NATS cluster persia-nats-service are replaced, one at a time; the job criteo goes on",
+			"persia:nats: 3 servers of the NATS cluster persia-nats-service are replaced, one at a time",
 		}, nil},
 		{"more memory for NATS", nil, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
 			"persia:nats: in the NATS cluster persia-nats-service, spec.pod changes: this replaces 3 servers at once; if no server answers for PERSIA_NATS_SECONDS, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,

@@ -202,32 +202,38 @@ func (u *update) ifComplete(was, is Training) string {
 		"to prevent it, write suspend: true", is.Replicas(), until)
 }
 
-// brokers says which jobs lose NATS servers.
+// brokers says which NATS servers end, and which jobs lose all of theirs.
 func (u *update) brokers() {
-	for _, job := range u.before.Running() {
-		name := u.before.Trainings[job].contract().NATS
-		was, had := u.before.Brokers[name]
+	for _, name := range slices.Sorted(maps.Keys(u.before.Brokers)) {
+		was := u.before.Brokers[name]
 		is, stays := u.after.Brokers[name]
-		if !had || !stays || u.after.Trainings[job].Replicas() == 0 {
-			continue // which the effects of the job say
+		changed := func(path string) bool { return !maps.Equal(flat(output(was.object, path)), flat(output(is.object, path))) }
+		const version = "spec.version" // which the operator changes server by server
+		var paths []string
+		for _, path := range append(slices.Clip(nats.ReplacedBy), version) {
+			if stays && changed(path) && (path != version || was.Size == 1) {
+				paths = append(paths, path)
+			}
 		}
-		paths := nats.ReplacedBy
-		if was.Size == 1 {
-			paths = append(slices.Clip(paths), "spec.version") // which the operator changes server by server
-		}
-		paths = slices.DeleteFunc(slices.Clone(paths), func(path string) bool {
-			return maps.Equal(flat(output(was.object, path)), flat(output(is.object, path)))
-		})
-		switch other := flat(output(was.object, "spec.version")); {
+		var effect *Effect
+		switch servers := count(was.Size, "server"); {
+		case !stays:
+			effect = u.say("persia:nats", "the NATS cluster %s ends, with its %s", name, servers)
 		case len(paths) > 0:
-			u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once; %s",
-				name, strings.Join(paths, ", "), count(was.Size, "server"), u.withoutNATS(job)).Ends = []string{name}
+			effect = u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once", name, strings.Join(paths, ", "), servers)
 		case is.Size < was.Size:
-			u.say("persia:nats", "%d of %d servers of the NATS cluster %s end, and what is connected to them connects to the rest; "+
-				"the job %s goes on", was.Size-is.Size, was.Size, name, job).Ends = []string{name}
-		case !maps.Equal(other, flat(output(is.object, "spec.version"))):
-			u.say("persia:nats", "the %d servers of the NATS cluster %s are replaced, one at a time; the job %s goes on", was.Size, name, job).
-				Ends = []string{name}
+			effect = u.say("persia:nats", "%d of %s of the NATS cluster %s end, and what is connected to them connects to the rest",
+				was.Size-is.Size, servers, name)
+		case changed(version):
+			effect = u.say("persia:nats", "%s of the NATS cluster %s are replaced, one at a time", servers, name)
+		default:
+			continue
+		}
+		effect.Ends = []string{name}
+		for _, job := range u.before.Running() {
+			if len(paths) > 0 && u.before.Trainings[job].contract().NATS == name && u.after.Trainings[job].Replicas() > 0 {
+				effect.Text += "; " + u.withoutNATS(job)
+			}
 		}
 	}
 }

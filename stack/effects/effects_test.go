@@ -177,7 +177,7 @@ func TestPodsWithoutAPool(t *testing.T) {
 	} {
 		t.Run(pool, func(t *testing.T) {
 			after := New()
-			after.Trainings, after.pedl = before.Trainings, before.pedl
+			after.Trainings, after.Brokers, after.pedl = before.Trainings, before.Brokers, before.pedl
 			for name := range before.pools {
 				if name != pool {
 					after.pools[name] = before.pools[name]
@@ -200,7 +200,7 @@ func TestOnlyServer(t *testing.T) {
 		return stateOf(t, strings.NewReplacer("size: 1", size, "2.9.17", version).Replace(pods))
 	}
 	assertEffects(t, of("size: 1", "2.9.17"), of("size: 1", "2.10.1"), "spec.version changes: this replaces 1 server at once")
-	assertEffects(t, of("size: 3", "2.9.17"), of("size: 3", "2.10.1"), "the 3 servers of the NATS cluster persia-nats are replaced, one at a time")
+	assertEffects(t, of("size: 3", "2.9.17"), of("size: 3", "2.10.1"), "3 servers of the NATS cluster persia-nats are replaced, one at a time")
 	assertEffects(t, of("size: 3", "2.9.17"), of("size: 1", "2.9.17"), "2 of 3 servers of the NATS cluster persia-nats end")
 }
 
