@@ -69,7 +69,7 @@ func (r record) matches(tools []tool, b *builder) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		same = r.Programs[i].Name == tools[i].name && r.Programs[i].Stamp == stamp
+		same = r.Programs[i].Name == tools[i].Name && r.Programs[i].Stamp == stamp
 	}
 	return same, nil
 }
@@ -106,7 +106,7 @@ func (b *builder) writeArchive(ctx context.Context, tools []tool, file string, p
 func (b *builder) record(ctx context.Context, tools []tool) (record, error) {
 	made := record{Go: b.goVersion, Platform: platform}
 	for _, t := range tools {
-		p := program{Name: t.name}
+		p := program{Name: t.Name}
 		var err error
 		if p.Version, err = b.version(ctx, t); err != nil {
 			return made, err
@@ -114,7 +114,7 @@ func (b *builder) record(ctx context.Context, tools []tool) (record, error) {
 		if p.Stamp, err = b.stamp(t); err != nil {
 			return made, err
 		}
-		if p.SHA256, err = process.Digest(filepath.Join(b.binDir, t.name)); err != nil {
+		if p.SHA256, err = process.Digest(filepath.Join(b.binDir, t.Name)); err != nil {
 			return made, err
 		}
 		made.Programs = append(made.Programs, p)
@@ -132,7 +132,7 @@ func (b *builder) pack(ctx context.Context, tools []tool, others []string, file 
 		mv "$1.building" "$1"`
 	arguments := append([]string{file, "-C", b.binDir}, others...)
 	for _, t := range tools {
-		arguments = append(arguments, t.name)
+		arguments = append(arguments, t.Name)
 	}
 	return shell(ctx, script, arguments...)
 }

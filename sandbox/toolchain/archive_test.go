@@ -20,8 +20,8 @@ import (
 
 // small is a tool of a module that is required in a version, like the tools of the archive.
 var small = tool{
-	name: "small", dir: "small", module: "example.com/small", pkg: "example.com/small",
-	variables: []variable{{"main.version", "{version}"}},
+	Name: "small", Dir: "small", Module: "example.com/small", Package: "example.com/small",
+	Variables: []variable{{"main.version", "{version}"}},
 }
 
 // archiveOf writes an archive of the tool small, and returns the module root and the file.

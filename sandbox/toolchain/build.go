@@ -51,7 +51,7 @@ func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error
 	}
 	b := &builder{moduleRoot: moduleRoot, binDir: binDir, patience: patience}
 	// Asked in a module's folder: its go.mod may select another Go.
-	b.goVersion, err = b.goCommand(ctx, all[0].dir, "env", "GOVERSION")
+	b.goVersion, err = b.goCommand(ctx, all[0].Dir, "env", "GOVERSION")
 	if err != nil {
 		return nil, fmt.Errorf("toolchain: %w", err)
 	}
@@ -93,18 +93,18 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 			<-downloaded // nothing writes into Go's caches any more
 		}()
 		for i, t := range tools {
-			if !slices.Contains(stale, t.name) {
+			if !slices.Contains(stale, t.Name) {
 				continue
 			}
 			version, err := b.version(ctx, t)
 			if err != nil {
-				return fmt.Errorf("%s: %w", t.name, err)
+				return fmt.Errorf("%s: %w", t.Name, err)
 			}
-			line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.name, version)
+			line := fmt.Sprintf("toolchain: %d/%d %s %s", i+1, len(tools), t.Name, version)
 			fmt.Fprintf(progress, "%s compiling …\n", line)
 			started := time.Now()
 			if err := b.compile(ctx, t, version); err != nil {
-				return fmt.Errorf("compile %s %s in %s: %w", t.name, version, filepath.Join(b.moduleRoot, t.dir), err)
+				return fmt.Errorf("compile %s %s in %s: %w", t.Name, version, filepath.Join(b.moduleRoot, t.Dir), err)
 			}
 			fmt.Fprintf(progress, "%s %.0fs\n", line, time.Since(started).Seconds())
 		}
@@ -119,8 +119,8 @@ func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-
 	go func() {
 		defer close(done)
 		for _, t := range tools {
-			if slices.Contains(stale, t.name) {
-				_, _ = b.goCommand(ctx, t.dir, "list", "-deps", t.pkg)
+			if slices.Contains(stale, t.Name) {
+				_, _ = b.goCommand(ctx, t.Dir, "list", "-deps", t.Package)
 			}
 		}
 	}()
@@ -133,14 +133,14 @@ func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	if err != nil {
 		return err
 	}
-	binary := filepath.Join(b.binDir, t.name)
-	building := filepath.Join(b.binDir, "."+t.name+".building")
+	binary := filepath.Join(b.binDir, t.Name)
+	building := filepath.Join(b.binDir, "."+t.Name+".building")
 	if err := os.Remove(stampFile(binary)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	// -trimpath makes the binary the same bytes in all folders, and compiles as the Makefile does.
-	_, err = b.goCommand(ctx, t.dir, "build", "-buildvcs=false", "-trimpath",
-		"-ldflags", t.ldflags(version), "-o", building, t.pkg)
+	_, err = b.goCommand(ctx, t.Dir, "build", "-buildvcs=false", "-trimpath",
+		"-ldflags", t.ldflags(version), "-o", building, t.Package)
 	if err != nil {
 		return err
 	}
@@ -152,12 +152,12 @@ func (b *builder) compile(ctx context.Context, t tool, version string) error {
 
 // version returns the version of the tool's module.
 func (b *builder) version(ctx context.Context, t tool) (string, error) {
-	version, err := b.goCommand(ctx, t.dir, "list", "-m", "-f", "{{.Version}}", t.module)
+	version, err := b.goCommand(ctx, t.Dir, "list", "-m", "-f", "{{.Version}}", t.Module)
 	if err != nil {
 		return "", err
 	}
 	if version == "" {
-		return "", fmt.Errorf("module %s has no version", t.module)
+		return "", fmt.Errorf("module %s has no version", t.Module)
 	}
 	return version, nil
 }
@@ -170,8 +170,8 @@ func (t tool) ldflags(version string) string {
 	values := strings.NewReplacer("{version}", version, "{semver}", semver, "{major}", major, "{minor}", minor)
 
 	flags := []string{"-s", "-w"}
-	for _, v := range t.variables {
-		flags = append(flags, "-X", v.name+"="+values.Replace(v.value))
+	for _, v := range t.Variables {
+		flags = append(flags, "-X", v.Name+"="+values.Replace(v.Value))
 	}
 	return strings.Join(flags, " ")
 }

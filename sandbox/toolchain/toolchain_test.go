@@ -13,8 +13,8 @@ import (
 
 // tiny is a tool whose module needs nothing but the standard library.
 var tiny = tool{
-	name: "tiny", dir: "tiny", module: "example.com/tiny", pkg: "example.com/tiny",
-	variables: []variable{{"main.version", "{version}"}},
+	Name: "tiny", Dir: "tiny", Module: "example.com/tiny", Package: "example.com/tiny",
+	Variables: []variable{{"main.version", "{version}"}},
 }
 
 const tinyMain = `package main
@@ -45,7 +45,7 @@ func builderOf(t *testing.T, of tool, root string) *builder {
 	t.Helper()
 	b := &builder{moduleRoot: root, binDir: t.TempDir(), patience: patience}
 	var err error
-	b.goVersion, err = b.goCommand(t.Context(), of.dir, "env", "GOVERSION")
+	b.goVersion, err = b.goCommand(t.Context(), of.Dir, "env", "GOVERSION")
 	require.NoError(t, err)
 	return b
 }
@@ -79,9 +79,9 @@ func TestStale(t *testing.T) {
 		"another requirement":        {change: appendTo("tiny/go.mod"), want: []string{"tiny"}},
 		"another checksum":           {change: appendTo("tiny/go.sum"), want: []string{"tiny"}},
 		"another Go":                 {func(_ *testing.T, b *builder, _ *tool) { b.goVersion = "go1.99" }, []string{"tiny"}},
-		"another package":            {func(_ *testing.T, _ *builder, changed *tool) { changed.pkg += "/v2" }, []string{"tiny"}},
-		"another source of our own":  {func(_ *testing.T, _ *builder, changed *tool) { changed.pkg = "./" }, []string{"tiny"}},
-		"another linker variable":    {func(_ *testing.T, _ *builder, changed *tool) { changed.variables = nil }, []string{"tiny"}},
+		"another package":            {func(_ *testing.T, _ *builder, changed *tool) { changed.Package += "/v2" }, []string{"tiny"}},
+		"another source of our own":  {func(_ *testing.T, _ *builder, changed *tool) { changed.Package = "./" }, []string{"tiny"}},
+		"another linker variable":    {func(_ *testing.T, _ *builder, changed *tool) { changed.Variables = nil }, []string{"tiny"}},
 		"the binary is gone":         {removeBinary("tiny"), []string{"tiny"}},
 		"the stamp is gone":          {removeBinary(".tiny.stamp"), []string{"tiny"}},
 		"the binary is an empty one": {func(t *testing.T, b *builder, _ *tool) { write(t, filepath.Join(b.binDir, "tiny"), "") }, []string{"tiny"}},
@@ -137,20 +137,20 @@ func TestEveryToolIsPinned(t *testing.T) {
 	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
 	require.NoError(t, err)
 	for _, tool := range all {
-		t.Run(tool.name, func(t *testing.T) {
-			gomod, err := os.ReadFile(filepath.Join(tool.dir, "go.mod"))
+		t.Run(tool.Name, func(t *testing.T) {
+			gomod, err := os.ReadFile(filepath.Join(tool.Dir, "go.mod"))
 			require.NoError(t, err)
 			if !tool.own() {
-				assert.Contains(t, string(gomod), tool.pkg, "a tool of the module")
+				assert.Contains(t, string(gomod), tool.Package, "a tool of the module")
 			}
 			version, err := b.version(t.Context(), tool)
 			require.NoError(t, err)
-			assert.Contains(t, string(gomod), tool.module+" "+version)
+			assert.Contains(t, string(gomod), tool.Module+" "+version)
 		})
 	}
 }
 
 // named returns the tool with a name.
 func named(name string) tool {
-	return all[slices.IndexFunc(all, func(t tool) bool { return t.name == name })]
+	return all[slices.IndexFunc(all, func(t tool) bool { return t.Name == name })]
 }

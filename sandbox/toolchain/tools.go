@@ -1,10 +1,14 @@
 package toolchain
 
 import (
+	_ "embed"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/yaml"
 )
 
 // Tools is the folder of the compiled programs.
@@ -72,82 +76,37 @@ var archived = of(OfStacks, OfPods, OfJobSets, OfQueues)
 func of(groups ...Group) []tool {
 	var tools []tool
 	for _, group := range groups {
-		tools = append(tools, slices.DeleteFunc(slices.Clone(all), func(t tool) bool { return t.group != group })...)
+		tools = append(tools, slices.DeleteFunc(slices.Clone(all), func(t tool) bool { return t.Group != group })...)
 	}
 	return tools
 }
 
 // tool is a program that is compiled from the module in a folder.
 type tool struct {
-	group Group
-	name  string // of the binary
-	dir   string // below the module root
-	// module is the path of the module whose version the program has.
-	module string
-	// pkg is the path of the main package, or of the sandbox's own with ./ before it.
-	pkg string
-	// variables are set by the linker. In their values, {version} is the module's version, like v1.34.2,
+	Group Group
+	Name  string // of the binary
+	Dir   string // below the module root
+	// Module is the path of the module whose version the program has.
+	Module string
+	// Package is the path of the main package, or of the sandbox's own with ./ before it.
+	Package string
+	// Variables are set by the linker. In their values, {version} is the module's version, like v1.34.2,
 	// {semver} the version without the v, and {major} (1) and {minor} (34).
-	variables []variable
+	Variables []variable
 }
 
 // own reports whether the tool's main package is the sandbox's.
-func (t tool) own() bool { return strings.HasPrefix(t.pkg, "./") }
+func (t tool) own() bool { return strings.HasPrefix(t.Package, "./") }
 
-type variable struct{ name, value string }
+type variable struct{ Name, Value string }
 
-// kubernetesVersion makes Kubernetes' programs report a release. Without it
-// they report v0.0.0-master, which fails the version checks of their clients.
-var kubernetesVersion = []variable{
-	{"k8s.io/component-base/version.gitVersion", "{version}"},
-	{"k8s.io/component-base/version.gitMajor", "{major}"},
-	{"k8s.io/component-base/version.gitMinor", "{minor}"},
-	{"k8s.io/client-go/pkg/version.gitVersion", "{version}"},
-	{"k8s.io/client-go/pkg/version.gitMajor", "{major}"},
-	{"k8s.io/client-go/pkg/version.gitMinor", "{minor}"},
-}
+//go:embed tools.yaml
+var toolsYAML []byte
 
-// kwokVersion is what kwokctl writes into a cluster's configuration and compares with its own.
-var kwokVersion = []variable{{"sigs.k8s.io/kwok/pkg/consts.Version", "{semver}"}}
-
-// all are the programs, each group in the order of compilation: the quick ones first, so that a mistake
-// in the environment shows early. The kubelet is quick once the control plane is compiled.
-var all = []tool{
-	{OfStacks, "etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3", nil},
-	{OfStacks, "kwok", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwok", kwokVersion},
-	{OfStacks, "kwokctl", "kwok", "sigs.k8s.io/kwok", "sigs.k8s.io/kwok/cmd/kwokctl", kwokVersion},
-	{OfStacks, "nats-operator", "nats-operator", "github.com/nats-io/nats-operator", "github.com/nats-io/nats-operator/cmd/operator", nil},
-	{OfStacks, "pulumi", "pulumi", "github.com/pulumi/pulumi/pkg/v3", "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
-		[]variable{{"github.com/pulumi/pulumi/sdk/v3/go/common/version.Version", "{version}"}}},
-	{OfStacks, "kube-apiserver", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
-	{OfStacks, "kube-controller-manager", "kubernetes", "k8s.io/kubernetes",
-		"k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
-	{OfStacks, "kube-scheduler", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
-
-	{OfPods, "nats-server", "nats-server", "github.com/nats-io/nats-server/v2", "github.com/nats-io/nats-server/v2", nil},
-	{OfPods, "pushgateway", "pushgateway", "github.com/prometheus/pushgateway", "github.com/prometheus/pushgateway", nil},
-
-	{OfJobSets, "jobset-controller", "jobset", "sigs.k8s.io/jobset", "./controller", nil},
-	{OfJobSetImage, "jobset-manager", "jobset", "sigs.k8s.io/jobset", "sigs.k8s.io/jobset", nil},
-	{OfQueues, "kueue", "kueue", "sigs.k8s.io/kueue", "sigs.k8s.io/kueue/cmd/kueue", nil},
-
-	{OfNode, "pause", "node-network", "github.com/cloudnativelabs/kube-router", "./pause", nil},
-	{OfNode, "coredns", "node-network", "github.com/coredns/coredns", "./coredns", nil},
-	{OfNode, "network-policies", "node-network", "github.com/cloudnativelabs/kube-router", "./network-policies", nil},
-	{OfNode, "kube-proxy", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kube-proxy", kubernetesVersion},
-	{OfNode, "kubelet", "kubernetes", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubelet", kubernetesVersion},
-
-	{OfBuckets, "gcsfuse", "gcsfuse", "github.com/googlecloudplatform/gcsfuse/v3", "github.com/googlecloudplatform/gcsfuse/v3",
-		[]variable{{"github.com/googlecloudplatform/gcsfuse/v3/common.gcsfuseVersion", "{semver}"}}},
-
-	{OfOfficial, "pulumi-resource-kubernetes", "kubernetes-provider", "github.com/pulumi/pulumi-kubernetes/provider/v4", "./", nil},
-
-	{OfNextKubernetes, "kube-apiserver-next", "kubernetes-next", "k8s.io/kubernetes",
-		"k8s.io/kubernetes/cmd/kube-apiserver", kubernetesVersion},
-	{OfNextKubernetes, "kube-controller-manager-next", "kubernetes-next", "k8s.io/kubernetes",
-		"k8s.io/kubernetes/cmd/kube-controller-manager", kubernetesVersion},
-	{OfNextKubernetes, "kube-scheduler-next", "kubernetes-next", "k8s.io/kubernetes",
-		"k8s.io/kubernetes/cmd/kube-scheduler", kubernetesVersion},
-
-	{OfBenchmarks, "kubectl", "kubectl", "k8s.io/kubernetes", "k8s.io/kubernetes/cmd/kubectl", kubernetesVersion},
-}
+// all are the programs, each group in the order of compilation.
+var all = func() (all []tool) {
+	if err := yaml.UnmarshalStrict(toolsYAML, &all); err != nil {
+		panic(fmt.Errorf("tools.yaml: %w", err))
+	}
+	return all
+}()
