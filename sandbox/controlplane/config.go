@@ -2,7 +2,7 @@ package controlplane
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -25,47 +25,20 @@ const (
 	AdvertisedPort    = 443
 )
 
-// auditPolicy records who asked for what with which answer, of service accounts
-// only. What the control plane and the administrator do is not recorded.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules:
-- level: Metadata
-  userGroups: ["system:serviceaccounts"]
-- level: None
-`
-
-// egress has the API server ask a proxy for its connections to webhooks and kubelets. Pods on
-// simulated nodes have addresses that no connection reaches.
-const egress = `apiVersion: apiserver.k8s.io/v1beta1
-kind: EgressSelectorConfiguration
-egressSelections:
-- name: cluster
-  connection:
-    proxyProtocol: HTTPConnect
-    transport: {uds: {udsName: %q}}
-`
-
 // kubectlStub answers kwokctl, which asks kubectl whether the API server is up, and would otherwise
 // download kubectl. This package waits by itself.
 const kubectlStub = `#!/bin/sh
 printf ok
 `
 
-//go:embed stages.yaml
-var stages string
-
-//go:embed kwokctl.yaml
-var configuration string
+// configs are templates. Their actions are in [[ ]], since kwok's own templates are in stages.yaml.
+//
+//go:embed kwokctl.yaml audit-policy.yaml egress.yaml stages.yaml
+var configs embed.FS
 
 // writeConfig writes what kwokctl reads to create the cluster.
 func (c *Cluster) writeConfig() error {
 	ports, err := freePorts(6)
-	if err != nil {
-		return err
-	}
-	config, err := c.config(ports)
 	if err != nil {
 		return err
 	}
@@ -75,17 +48,19 @@ func (c *Cluster) writeConfig() error {
 			return err
 		}
 	}
-	for name, content := range map[string]string{
-		"kwokctl.yaml": config, "audit-policy.yaml": auditPolicy, "stages.yaml": stages, "egress.yaml": fmt.Sprintf(egress, c.Proxy()),
-	} {
-		if err := renameio.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
+	for _, name := range []string{"kwokctl.yaml", "audit-policy.yaml", "egress.yaml", "stages.yaml"} {
+		content, err := c.config(name, ports)
+		if err != nil {
+			return err
+		}
+		if err := renameio.WriteFile(filepath.Join(c.dir, name), content, 0o600); err != nil {
 			return err
 		}
 	}
 	return renameio.WriteFile(filepath.Join(c.stubs(), "kubectl"), []byte(kubectlStub), 0o700)
 }
 
-// templated holds the values that the template inserts.
+// templated holds the values that the templates insert.
 type templated struct {
 	folder
 	Ports   []int
@@ -101,14 +76,14 @@ func quoted(text string) string {
 	return string(quoted)
 }
 
-func (c *Cluster) config(ports []int) (string, error) {
-	parsed, err := template.New("kwokctl.yaml").Funcs(template.FuncMap{"json": quoted}).Parse(configuration)
+func (c *Cluster) config(name string, ports []int) ([]byte, error) {
+	parsed, err := template.New(name).Delims("[[", "]]").Funcs(template.FuncMap{"json": quoted}).ParseFS(configs, name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	var text bytes.Buffer
 	err = parsed.Execute(&text, templated{c.folder, ports, c.tools, AdvertisedAddress})
-	return text.String(), err
+	return text.Bytes(), err
 }
 
 // freePorts returns n different ports that are free on loopback. They are below the range for outgoing connections, and

@@ -23,12 +23,12 @@ import (
 
 func TestConfigKeepsToThisMachine(t *testing.T) {
 	c := New(t.TempDir(), "test", toolchain.Tools("/bin/tools"))
-	content, err := c.config([]int{1, 2, 3, 4, 5, 6})
+	content, err := c.config("kwokctl.yaml", []int{1, 2, 3, 4, 5, 6})
 	require.NoError(t, err)
 	var config struct {
 		Options map[string]any `json:"options"`
 	}
-	require.NoError(t, yaml.Unmarshal([]byte(content), &config))
+	require.NoError(t, yaml.Unmarshal(content, &config))
 
 	assert.Equal(t, "127.0.0.1", config.Options["bindAddress"], "loopback only")
 	for name, value := range config.Options {
