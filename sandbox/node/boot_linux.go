@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,9 +49,10 @@ func Boot(dir string, logger *slog.Logger) error {
 	if err := importImages(logger); err != nil {
 		return fmt.Errorf("images: %w", err)
 	}
-	for _, command := range commands(linkOf(dir).machine, node) {
-		keep(logger, command...)
-	}
+	keep(logger, programsDir+"/coredns", "-conf", configDir+"/Corefile")
+	keep(logger, programsDir+"/kube-proxy", "--config", configDir+"/kube-proxy.yaml", "--hostname-override", node)
+	keep(logger, programsDir+"/kubelet", "--config", configDir+"/kubelet.yaml", "--kubeconfig", configDir+"/kubelet.kubeconfig",
+		"--hostname-override", node, "--node-ip", linkOf(dir).machine.String())
 	if buckets := os.Getenv(bucketsVariable); buckets != "" {
 		go func() {
 			driver := &bucketDriver{node: node, server: buckets}
@@ -60,7 +60,8 @@ func Boot(dir string, logger *slog.Logger) error {
 		}()
 	}
 	awaitServiceRules()
-	keep(logger, networkPolicies(node)...)
+	keep(logger, programsDir+"/network-policies", "--kubeconfig", configDir+"/admin.kubeconfig",
+		"--hostname-override", node, "--service-cluster-ip-range", serviceSubnet)
 	select {}
 }
 
@@ -130,27 +131,6 @@ func leaveRootGroup() error {
 func awaitServiceRules() {
 	for exec.Command("iptables", "--table", "nat", "--list-rules", lastServiceChain).Run() != nil {
 		time.Sleep(servicePoll)
-	}
-}
-
-// networkPolicies returns the command of the network policy controller.
-func networkPolicies(node string) []string {
-	return []string{
-		programsDir + "/network-policies", "--kubeconfig", configDir + "/admin.kubeconfig",
-		"--hostname-override", node, "--service-cluster-ip-range", serviceSubnet,
-	}
-}
-
-// commands returns the commands that run once containerd has all images.
-func commands(address netip.Addr, node string) [][]string {
-	return [][]string{
-		{programsDir + "/coredns", "-conf", configDir + "/Corefile"},
-		{programsDir + "/kube-proxy", "--config", configDir + "/kube-proxy.yaml", "--hostname-override", node},
-		{
-			programsDir + "/kubelet", "--config", configDir + "/kubelet.yaml",
-			"--kubeconfig", configDir + "/kubelet.kubeconfig",
-			"--hostname-override", node, "--node-ip", address.String(),
-		},
 	}
 }
 

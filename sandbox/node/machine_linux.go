@@ -102,20 +102,13 @@ func (o Options) create() (*firstProcess, error) {
 	if err := cmd.Run(); err != nil {
 		return nil, errors.Join(fmt.Errorf("runc create: %w", err), lifeline.Close())
 	}
-	pid, err := readPID(pidFile)
-	if err != nil {
+	text, err := os.ReadFile(pidFile)
+	pid, invalid := strconv.Atoi(string(text))
+	if err := errors.Join(err, invalid); err != nil {
 		return nil, errors.Join(err, lifeline.Close())
 	}
 	process, err := os.FindProcess(pid)
 	return &firstProcess{process, lifeline}, err
-}
-
-func readPID(file string) (int, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.Atoi(string(text))
 }
 
 // end kills the process, and with it all others of the machine, unless it has ended.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/url"
 	"os"
 	"runtime"
 	"strconv"
@@ -22,10 +21,11 @@ import (
 // and the server of buckets into the machine. The machine has no route to anything but the host's end of the link:
 // it does not answer packets that come from elsewhere.
 func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
-	server, err := apiServer(m.Kubeconfig)
+	config, err := clientcmd.BuildConfigFromFlags("", m.Kubeconfig)
 	if err != nil {
 		return nil, err
 	}
+	server := strings.TrimPrefix(config.Host, "https://")
 	_, port, err := net.SplitHostPort(server)
 	if err != nil {
 		return nil, err
@@ -78,19 +78,6 @@ func (m machine) connect(ctx context.Context, pid int) ([]net.Listener, error) {
 		go relay(ctx, listener, targets[listener.Addr().String()])
 	}
 	return relays, err
-}
-
-// apiServer returns the address of the API server, as host:port.
-func apiServer(kubeconfig string) (string, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return "", err
-	}
-	address, err := url.Parse(config.Host)
-	if err != nil {
-		return "", err
-	}
-	return address.Host, nil
 }
 
 // ip runs commands of the program ip.

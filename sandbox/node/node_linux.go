@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -49,11 +51,11 @@ type runner struct {
 }
 
 func (r runner) run(ctx context.Context) {
-	for ; ctx.Err() == nil; sleep(ctx, poll) {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if nodes, ok := r.realNodes(ctx); ok && len(nodes) > 0 {
 			r.runFor(ctx, nodes[0])
 		}
-	}
+	}, poll)
 }
 
 // realNodes returns the Node objects that a machine is to be run for. It is not ok if the API server does
@@ -80,24 +82,18 @@ func (r runner) runFor(ctx context.Context, node corev1.Node) {
 	m.Dir = filepath.Join(r.options.Dir, string(node.UID))
 	logger := r.logger.With("node", m.node)
 	running, stop := context.WithCancel(ctx)
-	go func() {
-		for ; running.Err() == nil; sleep(running, poll) {
-			nodes, ok := r.realNodes(running)
-			for _, n := range nodes {
-				ok = ok && n.UID != node.UID
-			}
-			if ok {
-				stop()
-			}
+	go wait.UntilWithContext(running, func(running context.Context) {
+		nodes, ok := r.realNodes(running)
+		if ok && !slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.UID == node.UID }) {
+			stop()
 		}
-	}()
-	for running.Err() == nil {
+	}, poll)
+	wait.UntilWithContext(running, func(running context.Context) {
 		logger.Info("a machine starts")
 		if err := r.boot(running, m); running.Err() == nil {
 			logger.Error("a machine has ended", "error", err)
-			sleep(running, rebootDelay)
 		}
-	}
+	}, rebootDelay)
 	logger.Info("a machine is shut down")
 	if ctx.Err() != nil {
 		return
@@ -131,11 +127,4 @@ func advertise(ctx context.Context, client kubernetes.Interface) error {
 		return nil
 	}
 	return err
-}
-
-func sleep(ctx context.Context, duration time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(duration):
-	}
 }
