@@ -5,9 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -28,7 +28,7 @@ func libraries(ctx context.Context, of []string, own string) (Layer, error) {
 			}
 		}
 	}
-	return placed(found)
+	return placed(found), nil
 }
 
 // parseLdd returns the paths in the output of ldd. It skips libraries that ldd does not
@@ -50,7 +50,7 @@ func parseLdd(output string) []string {
 
 // placed returns a layer with the libraries in folders that the loader searches by
 // default. Libraries from other folders go next to the C library.
-func placed(found map[string]bool) (Layer, error) {
+func placed(found map[string]bool) Layer {
 	var system string
 	for library := range found {
 		if path.Base(library) == "libc.so.6" {
@@ -65,20 +65,14 @@ func placed(found map[string]bool) (Layer, error) {
 		}
 		files[inUsr(path.Join(dir, path.Base(library)))] = Program(library)
 	}
-	if system == "" {
-		return files, nil
-	}
 	// The C library loads these to resolve names, and ldd does not list them.
-	for _, pattern := range []string{"libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"} {
-		names, err := filepath.Glob(path.Join(system, pattern))
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			files[inUsr(name)] = Program(name)
+	for _, name := range []string{"libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"} {
+		library := path.Join(system, name)
+		if _, err := os.Stat(library); err == nil && system != "" {
+			files[inUsr(library)] = Program(library)
 		}
 	}
-	return files, nil
+	return files
 }
 
 // inUsr returns the path of a file in an image where bin, lib, and lib64 are links into usr.

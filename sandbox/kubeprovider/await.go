@@ -1,6 +1,7 @@
 package kubeprovider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,10 +51,7 @@ var kindRules = map[schema.GroupKind]kindRule{
 
 // timeoutOf returns how long an object is waited for.
 func timeoutOf(obj *unstructured.Unstructured) time.Duration {
-	if timeout := kindRules[obj.GroupVersionKind().GroupKind()].timeout; timeout > 0 {
-		return timeout
-	}
-	return 10 * time.Minute
+	return cmp.Or(kindRules[obj.GroupVersionKind().GroupKind()].timeout, 10*time.Minute)
 }
 
 // skipsAwait says whether the program asks that an object is not waited for.

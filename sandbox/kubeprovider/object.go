@@ -136,8 +136,10 @@ var bookkeeping = []string{
 // quantity of 1000m is 1. Fields that the types do not have are dropped. A kind without a type stays as it is.
 func normalize(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	out := obj.DeepCopy()
-	if typed, err := scheme.Scheme.New(obj.GroupVersionKind()); err == nil && !isSecret(obj) {
-		if content, err := throughType(obj.Object, typed); err == nil {
+	converter := runtime.DefaultUnstructuredConverter
+	typed, _ := scheme.Scheme.New(obj.GroupVersionKind())
+	if _, ok := typed.(metav1.Object); ok && !isSecret(obj) && converter.FromUnstructured(obj.Object, typed) == nil {
+		if content, err := converter.ToUnstructured(typed); err == nil {
 			out.Object = prune(content, obj.Object).(map[string]any)
 		}
 	}
@@ -148,16 +150,6 @@ func normalize(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	}
 	delete(out.Object, "status")
 	return out
-}
-
-func throughType(content map[string]any, typed runtime.Object) (map[string]any, error) {
-	if _, ok := typed.(metav1.Object); !ok {
-		return content, nil
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, typed); err != nil {
-		return nil, err
-	}
-	return runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 }
 
 // prune returns the part of a value that has the shape of like: the fields that

@@ -46,13 +46,9 @@ func tryLock(path string) (*os.File, error) {
 	// The last holder may have removed the file after Lock opened it. A lock on a removed file
 	// excludes no other process.
 	locked, err := file.Stat()
-	if err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	if current, err := os.Stat(path); err != nil || !os.SameFile(locked, current) {
-		_ = file.Close()
-		return nil, nil
+	current, removed := os.Stat(path)
+	if err != nil || removed != nil || !os.SameFile(locked, current) {
+		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Process is one process of this machine. PID and Start together name it for good.
@@ -105,17 +106,9 @@ func signal(sig syscall.Signal, processes []Process) error {
 
 // await returns the processes that still run when all others have ended or ctx has.
 func await(ctx context.Context, processes []Process) []Process {
-	ticker := time.NewTicker(pollInterval)
-	defer ticker.Stop()
-	for {
+	_ = wait.PollUntilContextCancel(ctx, pollInterval, true, func(context.Context) (bool, error) {
 		processes = slices.DeleteFunc(slices.Clone(processes), func(p Process) bool { return !p.Running() })
-		if len(processes) == 0 {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return processes
-		case <-ticker.C:
-		}
-	}
+		return len(processes) == 0, nil
+	})
+	return processes
 }

@@ -40,18 +40,15 @@ type builder struct {
 	patience time.Duration
 }
 
-func newBuilder(ctx context.Context, moduleRoot, binDir string) (*builder, error) {
-	moduleRoot, err := filepath.Abs(moduleRoot)
-	if err != nil {
-		return nil, fmt.Errorf("toolchain: %w", err)
+func newBuilder(ctx context.Context, moduleRoot, binDir string) (b *builder, err error) {
+	b = &builder{patience: patience}
+	if b.moduleRoot, err = filepath.Abs(moduleRoot); err == nil {
+		b.binDir, err = filepath.Abs(binDir)
 	}
-	binDir, err = filepath.Abs(binDir)
-	if err != nil {
-		return nil, fmt.Errorf("toolchain: %w", err)
+	if err == nil {
+		// Asked in a module's folder: its go.mod may select another Go.
+		b.goVersion, err = b.goCommand(ctx, all[0].Dir, "env", "GOVERSION")
 	}
-	b := &builder{moduleRoot: moduleRoot, binDir: binDir, patience: patience}
-	// Asked in a module's folder: its go.mod may select another Go.
-	b.goVersion, err = b.goCommand(ctx, all[0].Dir, "env", "GOVERSION")
 	if err != nil {
 		return nil, fmt.Errorf("toolchain: %w", err)
 	}

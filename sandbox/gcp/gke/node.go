@@ -33,7 +33,8 @@ func (p Pool) nodeTemplate(machines Machines) (*corev1.Node, error) {
 	machine = machine.WithGPUs(gpu.Type, gpu.Count)
 	total := capacity.Resources{MilliCPU: int64(machine.CPUs) * 1000, MemoryBytes: machine.MemoryBytes}
 	allocatable := capacity.Allocatable(machine)
-	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(google.Number(node, "diskSizeGb"), localSSDs(node))
+	total.EphemeralBytes, allocatable.EphemeralBytes = capacity.EphemeralStorage(
+		google.Number(node, "diskSizeGb"), google.Number(node, "ephemeralStorageLocalSsdConfig.localSsdCount"))
 	pods, _ := strconv.ParseInt(google.Text(p.body, "maxPodsConstraint.maxPodsPerNode"), 10, 64)
 	for _, amount := range []*capacity.Resources{&total, &allocatable} {
 		amount.GPUs, amount.Pods = int64(gpu.Count), pods
@@ -67,11 +68,6 @@ func nodeGPU(node google.Body, machine gcp.Machine) config.GPU {
 		gpu = config.GPU{Type: google.Text(accelerator, "acceleratorType"), Count: google.Number(accelerator, "acceleratorCount")}
 	}
 	return gpu
-}
-
-// localSSDs returns the number of local SSDs that hold a node's ephemeral storage.
-func localSSDs(node google.Body) int {
-	return google.Number(node, "ephemeralStorageLocalSsdConfig.localSsdCount")
 }
 
 func resources(amount capacity.Resources) corev1.ResourceList {
