@@ -136,6 +136,13 @@ func (s *Summary) compare(before, after snapshot, announced []effects.Effect, cl
 		lost := fmt.Sprintf("%s: %d of %d ended", name, gone, len(before.objects[name]))
 		if gone > 0 {
 			s.ended = append(s.ended, lost)
+			for _, kind := range config.Kinds() {
+				if job, of := strings.CutSuffix(name, "-"+kind.Name); of && !slices.Contains(s.attempts, job) {
+					s.attempts = append(s.attempts, job)
+				}
+			}
+		} else {
+			s.kept++
 		}
 		if gone > 0 && !ends[name] && !may[name] {
 			s.problem("%s, which the preview did not announce", lost)

@@ -16,8 +16,11 @@ type Summary struct {
 	// took are the steps, and ended is what has lost pods, nodes, or itself. found are volumes whose storage a second up has
 	// found, and placeholders are the paths of encrypted values.
 	took, ended, found, placeholders []string
-	problems                         []string
-	refusals                         refusals
+	// attempts are the jobs that have lost pods. kept is how many workloads, pools, and claims have lost nothing.
+	attempts []string
+	kept     int
+	problems []string
+	refusals refusals
 }
 
 // OK reports whether everything was accepted, and has happened as announced.
@@ -79,9 +82,12 @@ func (s Summary) String() string {
 	}
 	add("not as announced", s.problems)
 	add("ended", s.ended)
+	if len(s.attempts) > 0 {
+		lines = append(lines, "jobs whose attempt ended: "+strings.Join(s.attempts, ", "))
+	}
 	add("storage found after destroy and up", s.found)
 	add("placeholders instead of encrypted values", s.placeholders)
-	lines = append(lines, "planned: "+s.plan, "took: "+strings.Join(s.took, ", "),
+	lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan, "took: "+strings.Join(s.took, ", "),
 		"not judged: machines, quotas, and stock, which `persia preflight` asks Google for")
 	lines = strings.Split(strings.Join(lines, "\n"), "\n")
 	if more := len(lines) - 25; more > 0 {
