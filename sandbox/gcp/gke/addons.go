@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/GoogleCloudPlatform/prometheus-engine/manifests"
@@ -29,47 +27,31 @@ import (
 // the cluster is deleted: the control plane is the sandbox's.
 const AddonLabel = "addonmanager.kubernetes.io/mode"
 
-func addon(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Name: name, Labels: map[string]string{AddonLabel: "EnsureExists"}}
+// storageDrivers are the paths in a cluster's body that turn on the drivers of GKE's storage.
+var storageDrivers = []string{
+	"addonsConfig.gcsFuseCsiDriverConfig.enabled",
+	"addonsConfig.gcePersistentDiskCsiDriverConfig.enabled",
+	"addonsConfig.gcpFilestoreCsiDriverConfig.enabled",
 }
 
-// csiDrivers are the drivers of GKE's storage, by the path in a cluster's body that turns one on.
-var csiDrivers = map[string]storagev1.CSIDriver{
-	"addonsConfig.gcsFuseCsiDriverConfig.enabled":           csiDriver(gcp.DriverGCSFuse, false, true),
-	"addonsConfig.gcePersistentDiskCsiDriverConfig.enabled": csiDriver(gcp.DriverPersistentDisk, true, false),
-	"addonsConfig.gcpFilestoreCsiDriverConfig.enabled":      csiDriver(gcp.DriverFilestore, false, true),
-}
-
-func csiDriver(name string, attach, podInfo bool) storagev1.CSIDriver {
-	return storagev1.CSIDriver{
-		ObjectMeta: addon(name),
-		Spec:       storagev1.CSIDriverSpec{AttachRequired: &attach, PodInfoOnMount: &podInfo},
-	}
-}
-
-// storageClasses returns the classes of GKE's disks. The first one answers every claim that names none.
-func storageClasses() []storagev1.StorageClass {
-	classes := []storagev1.StorageClass{
-		storageClass("standard-rwo", storagev1.VolumeBindingWaitForFirstConsumer),
-		storageClass("premium-rwo", storagev1.VolumeBindingWaitForFirstConsumer),
-		storageClass("standard", storagev1.VolumeBindingImmediate),
-	}
-	classes[0].Annotations = map[string]string{"storageclass.kubernetes.io/is-default-class": "true"}
-	return classes
-}
-
-func storageClass(name string, mode storagev1.VolumeBindingMode) storagev1.StorageClass {
-	return storagev1.StorageClass{ObjectMeta: addon(name), Provisioner: gcp.DriverPersistentDisk, VolumeBindingMode: &mode}
-}
+//go:embed addons.yaml
+var addonsYAML []byte
 
 // ApplyCluster puts into the control plane what GKE puts into a cluster, and returns when the API server
 // serves it. It refuses a cluster without one of the drivers, which the program always turns on. Nothing
 // acts on the kinds of Managed Service for Prometheus.
 func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
-	for path := range csiDrivers {
+	for _, path := range storageDrivers {
 		if !google.Truth(body, path) {
 			return fmt.Errorf("%s of %s is off, which is not simulated", path, google.Text(body, "name"))
 		}
+	}
+	var addons struct {
+		Drivers []storagev1.CSIDriver
+		Classes []storagev1.StorageClass
+	}
+	if err := yaml.UnmarshalStrict(addonsYAML, &addons); err != nil {
+		return fmt.Errorf("addons.yaml: %w", err)
 	}
 	served, err := customKinds(google.Truth(body, "monitoringConfig.managedPrometheusConfig.enabled"))
 	if err != nil {
@@ -85,8 +67,8 @@ func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
 	}
 	storage, definitions := client.StorageV1(), extensions.ApiextensionsV1().CustomResourceDefinitions()
 	err = errors.Join(
-		create(ctx, storage.CSIDrivers().Create, slices.Collect(maps.Values(csiDrivers))),
-		create(ctx, storage.StorageClasses().Create, storageClasses()),
+		create(ctx, storage.CSIDrivers().Create, addons.Drivers),
+		create(ctx, storage.StorageClasses().Create, addons.Classes),
 		create(ctx, definitions.Create, served))
 	if err != nil {
 		return err
