@@ -89,11 +89,11 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cluster, err := s.restConfig(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if cluster != nil {
+	var cluster *rest.Config // nil while the control plane does not run
+	if s.cluster.Running(ctx) {
+		if cluster, err = s.cluster.RESTConfig(); err != nil {
+			return nil, err
+		}
 		if err := s.writeAuthPlugin(cluster); err != nil {
 			return nil, err
 		}
@@ -172,14 +172,6 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []
 	update.Cancel = func() error { return update.Process.Signal(os.Interrupt) }
 	err := update.Run()
 	return "", "", update.ProcessState.ExitCode(), err
-}
-
-// restConfig returns the control plane's client configuration, or nil if it does not run.
-func (s *Sandbox) restConfig(ctx context.Context) (*rest.Config, error) {
-	if !s.cluster.Running(ctx) {
-		return nil, nil
-	}
-	return s.cluster.RESTConfig()
 }
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns their ports in

@@ -93,34 +93,25 @@ func printPods(out io.Writer, nodes []corev1.Node, pods []corev1.Pod) {
 	for _, node := range nodes {
 		poolOfNode[node.Name] = node.Labels[gcp.LabelNodePool]
 	}
-	ready, pools := map[string]count{}, map[string][]string{}
+	ready, all, pools := map[string]int{}, map[string]int{}, map[string][]string{}
 	for _, pod := range pods {
 		name := pod.Namespace + "\t" + ownerOf(pod)
-		ready[name] = ready[name].add(status.Ready(pod))
+		all[name]++
+		if status.Ready(pod) {
+			ready[name]++
+		}
 		if pool := poolOfNode[pod.Spec.NodeName]; pool != "" && !slices.Contains(pools[name], pool) {
 			pools[name] = append(pools[name], pool)
 		}
 	}
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "\nNAMESPACE\tWORKLOAD\tPODS READY\tNODE POOL")
-	for _, name := range slices.Sorted(maps.Keys(ready)) {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		slices.Sort(pools[name])
-		fmt.Fprintf(table, "%s\t%s\t%s\n", name, ready[name], strings.Join(pools[name], ", "))
+		fmt.Fprintf(table, "%s\t%d/%d\t%s\n", name, ready[name], all[name], strings.Join(pools[name], ", "))
 	}
 	_ = table.Flush()
 }
-
-// count is how many of all are ready.
-type count struct{ ready, all int }
-
-func (c count) add(ready bool) count {
-	if ready {
-		c.ready++
-	}
-	return count{c.ready, c.all + 1}
-}
-
-func (c count) String() string { return fmt.Sprintf("%d/%d", c.ready, c.all) }
 
 // ownerOf returns the kind and name of a pod's workload. For a pod of a ReplicaSet, it is
 // the Deployment, whose name is the ReplicaSet's without the hash.

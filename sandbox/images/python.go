@@ -1,6 +1,7 @@
 package images
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,14 +31,7 @@ type python struct {
 
 // findPython looks for a Python among pyenv's versions and on the PATH.
 func findPython(ctx context.Context) (python, error) {
-	root := os.Getenv("PYENV_ROOT")
-	if root == "" {
-		home, err := os.UserHomeDir()
-		if err != nil {
-			return python{}, err
-		}
-		root = filepath.Join(home, ".pyenv")
-	}
+	root := cmp.Or(os.Getenv("PYENV_ROOT"), filepath.Join(os.Getenv("HOME"), ".pyenv"))
 	for _, version := range pythonVersions {
 		candidates, err := filepath.Glob(filepath.Join(root, "versions", version+".*", "bin", "python"+version))
 		if err != nil {
