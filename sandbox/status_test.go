@@ -19,12 +19,11 @@ func TestPrintEnded(t *testing.T) {
 		running []string
 		want    []string
 	}{
-		"the agent runs":           {running: []string{"agent"}},
-		"the agent has ended":      {want: []string{"agent"}},
-		"both run":                 {pool: "train", running: []string{"agent", "node"}},
-		"the real node has ended":  {pool: "train", running: []string{"agent"}, want: []string{"real node"}},
-		"nothing runs":             {pool: "train", want: []string{"agent", "real node"}},
-		"a real node that was one": {running: []string{"agent"}},
+		"the agent runs":          {running: []string{"agent"}},
+		"the agent has ended":     {want: []string{"agent"}},
+		"both run":                {pool: "train", running: []string{"agent", "node"}},
+		"the real node has ended": {pool: "train", running: []string{"agent"}, want: []string{"real node"}},
+		"nothing runs":            {pool: "train", want: []string{"agent", "real node"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sleep := filepath.Join(t.TempDir(), "sleep")

@@ -48,24 +48,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestEnvironmentRefuses(t *testing.T) {
-	tests := map[string]struct {
-		container corev1.Container
-		want      string
-	}{
-		"a secret": {
-			corev1.Container{Name: "c", Env: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{}}}}},
-			"container c: env A: of valueFrom only fieldRef",
-		},
-		"another field": {
-			corev1.Container{Name: "c", Env: []corev1.EnvVar{fromField("A", "status.podIP")}},
-			"container c: env A: fieldRef status.podIP",
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			_, err := environment(&corev1.Pod{}, test.container)
-			assert.ErrorContains(t, err, test.want)
-		})
-	}
+func TestEnvironmentRefusesSecrets(t *testing.T) {
+	secret := corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{}}}
+	_, err := environment(&corev1.Pod{}, corev1.Container{Name: "c", Env: []corev1.EnvVar{secret}})
+	assert.ErrorContains(t, err, "container c: env A: of valueFrom only fieldRef")
 }

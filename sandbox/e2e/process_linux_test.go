@@ -2,12 +2,14 @@ package e2e
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -45,34 +47,29 @@ func assertListensOnLoopbackOnly(t testing.TB, dir string) {
 			target, _ := os.Readlink(descriptor)
 			if address, ok := listening[target]; ok {
 				found++
-				assert.True(t, loopback(address), "%s listens on %s", p.Command, address)
+				assert.True(t, address.IsLoopback(), "%s listens on %s", p.Command, address)
 			}
 		}
 	}
 	assert.GreaterOrEqual(t, found, 5, "the components of a control plane listen")
 }
 
-// listeningSockets returns the local addresses, in the kernel's hexadecimal, of all
-// listening TCP sockets, by the name that a descriptor has for the socket.
-func listeningSockets(t testing.TB) map[string]string {
+// listeningSockets returns the local addresses of all listening TCP sockets, by the name that a descriptor has for the
+// socket.
+func listeningSockets(t testing.TB) map[string]net.IP {
 	t.Helper()
-	const listen, address, state, inode = "0A", 1, 3, 9
-	sockets := map[string]string{}
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		text, err := os.ReadFile(table)
+	const listen = 0x0A
+	kernel, err := procfs.NewDefaultFS()
+	require.NoError(t, err)
+	sockets := map[string]net.IP{}
+	for _, read := range []func() (procfs.NetTCP, error){kernel.NetTCP, kernel.NetTCP6} {
+		lines, err := read()
 		require.NoError(t, err)
-		for _, line := range strings.Split(string(text), "\n") {
-			fields := strings.Fields(line)
-			if len(fields) > inode && fields[state] == listen {
-				sockets["socket:["+fields[inode]+"]"] = fields[address]
+		for _, line := range lines {
+			if line.St == listen {
+				sockets[fmt.Sprintf("socket:[%d]", line.Inode)] = line.LocalAddr
 			}
 		}
 	}
 	return sockets
-}
-
-func loopback(address string) bool {
-	return strings.HasPrefix(address, "0100007F:") ||
-		strings.HasPrefix(address, "00000000000000000000000001000000:") ||
-		strings.HasPrefix(address, "0000000000000000FFFF00000100007F:")
 }

@@ -28,20 +28,6 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-func TestFindReturnsARunningProcess(t *testing.T) {
-	cmd := start(t, "sleep", "300")
-	p, err := Find(cmd.Process.Pid)
-	require.NoError(t, err)
-	assert.Equal(t, cmd.Process.Pid, p.PID)
-	assert.NotEmpty(t, p.Start)
-	assert.True(t, p.Running())
-	// The command line appears a moment after the program has been started.
-	require.Eventually(t, func() bool {
-		p, err := Find(cmd.Process.Pid)
-		return err == nil && p.Command == "sleep 300"
-	}, testkit.Patience, time.Millisecond)
-}
-
 func TestAnotherStartTimeIsAnotherProcess(t *testing.T) {
 	cmd := start(t, "sleep", "300")
 	stranger, err := Find(cmd.Process.Pid)

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,8 +17,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
-
-	"persia/internal/testkit"
 )
 
 // fake is a provider whose version counts how many were made before it.
@@ -78,26 +75,15 @@ func TestServeGivesEachConnectionItsProvider(t *testing.T) {
 }
 
 // serving serves one provider.
-func serving(ctx context.Context, t *testing.T, p *fake) int {
+func serving(t *testing.T, p *fake) int {
 	t.Helper()
-	port, err := Serve(ctx, func() plugin.GrpcProvider { return p })
+	port, err := Serve(t.Context(), func() plugin.GrpcProvider { return p })
 	require.NoError(t, err)
 	return port
 }
 
-func TestServeEndsWithItsContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	client := connect(t, serving(ctx, t, numbered(1, func() {})))
-	versionOf(t, client)
-	cancel()
-	require.Eventually(t, func() bool {
-		_, err := client.GetPluginInfo(t.Context(), &emptypb.Empty{})
-		return err != nil
-	}, testkit.Patience, 10*time.Millisecond)
-}
-
 func TestDetailedDiffIsDeclared(t *testing.T) {
-	resp, err := connect(t, serving(t.Context(), t, numbered(1, func() {}))).Diff(t.Context(), &pulumirpc.DiffRequest{
+	resp, err := connect(t, serving(t, numbered(1, func() {}))).Diff(t.Context(), &pulumirpc.DiffRequest{
 		Urn: "urn:pulumi:dev::persia::kubernetes:core/v1:ConfigMap::a",
 	})
 	require.NoError(t, err)
@@ -130,7 +116,7 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 	p := numbered(1, func() {})
 	log := &p.Log
 	log.Warn(t.Context(), "urn", "dropped before there is an engine")
-	_, err = connect(t, serving(t.Context(), t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
+	_, err = connect(t, serving(t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
 	require.NoError(t, err)
 
 	log.Status(t.Context(), resource.URN("urn"), "120/240 ready")
@@ -143,7 +129,7 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 }
 
 func TestLargeMessagesPass(t *testing.T) {
-	_, err := connect(t, serving(t.Context(), t, numbered(1, func() {}))).Attach(t.Context(), &pulumirpc.PluginAttach{
+	_, err := connect(t, serving(t, numbered(1, func() {}))).Attach(t.Context(), &pulumirpc.PluginAttach{
 		Address: strings.Repeat("a", 8<<20), // twice what gRPC takes by default
 	})
 	assert.NoError(t, err)

@@ -56,6 +56,9 @@ func takeSmall(t *testing.T, b *builder, archive string) string {
 
 // TestTake takes a program from a file and from a server, once.
 func TestTake(t *testing.T) {
+	// Neither the user's flags nor a workspace reach the build.
+	t.Setenv("GOFLAGS", "-mod=mod -tags=nonsense")
+	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "go.work"))
 	root, file := archiveOf(t)
 	server := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(file))))
 	defer server.Close()

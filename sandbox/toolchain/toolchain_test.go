@@ -2,7 +2,6 @@ package toolchain
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -48,26 +47,6 @@ func builderOf(t *testing.T, of tool, root string) *builder {
 	b.goVersion, err = b.goCommand(t.Context(), of.Dir, "env", "GOVERSION")
 	require.NoError(t, err)
 	return b
-}
-
-func TestCompile(t *testing.T) {
-	// Neither the user's flags nor a workspace reach the build.
-	t.Setenv("GOFLAGS", "-mod=mod -tags=nonsense")
-	t.Setenv("GOWORK", filepath.Join(t.TempDir(), "go.work"))
-	b := builderOf(t, tiny, tinyRoot(t))
-
-	require.NoError(t, b.compile(t.Context(), tiny, "v1.2.3"))
-	output, err := exec.Command(filepath.Join(b.binDir, "tiny")).CombinedOutput()
-	require.NoError(t, err)
-	assert.Equal(t, "tiny v1.2.3\n", string(output))
-
-	entries, err := os.ReadDir(b.binDir)
-	require.NoError(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	assert.Equal(t, []string{".tiny.stamp", "tiny"}, names)
 }
 
 func TestStale(t *testing.T) {
@@ -132,9 +111,7 @@ func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
 }
 
 func TestEveryToolIsPinned(t *testing.T) {
-	b := &builder{moduleRoot: "."}
-	var err error
-	b.moduleRoot, err = filepath.Abs(b.moduleRoot)
+	b, err := newBuilder(t.Context(), ".", t.TempDir())
 	require.NoError(t, err)
 	for _, tool := range all {
 		t.Run(tool.Name, func(t *testing.T) {

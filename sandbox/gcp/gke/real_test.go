@@ -77,9 +77,7 @@ func TestARealNodeIsAwaited(t *testing.T) {
 		failing bool
 		err     string
 	}{
-		"ready":                     {node: condition(corev1.ConditionTrue, ""), answers: 1},
 		"ready after a failure":     {node: condition(corev1.ConditionTrue, ""), answers: 2},
-		"not ready":                 {node: condition(corev1.ConditionFalse, "no network"), answers: 1, err: "train is not ready after 0s: node: no network; "},
 		"not ready after a failure": {node: condition(corev1.ConditionFalse, "no network"), answers: 2, err: "train is not ready after 1s: node: no network; "},
 		"never answered":            {node: condition(corev1.ConditionTrue, ""), answers: 1, failing: true, err: "train is not ready after 0s: connection refused; "},
 	} {
