@@ -251,6 +251,9 @@ func (s steps) counts() string {
 		operation, _, _ := strings.Cut(done, " ")
 		of[operation]++
 	}
+	if len(of) == 0 {
+		return "no change"
+	}
 	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(of), "map["), "]")
 }
 
