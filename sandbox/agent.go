@@ -40,7 +40,10 @@ func RunAgent(ctx context.Context, text string) error {
 	// The Pulumi SDK silences the default logger.
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	options.Config, options.Logger = config, logger
-	engine := gke.New(google.New(options.Storage), config, options.Machines, options.RealPool)
+	engine, err := gke.New(google.New(options.Storage), config, options.Machines, options.RealPool)
+	if err != nil {
+		return err
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return autoscaler.Run(ctx, engine, logger) })
 	group.Go(func() error { return engine.Repair(ctx, logger) })

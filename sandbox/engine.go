@@ -36,14 +36,8 @@ type engine struct {
 	cli     *cli
 	stack   auto.Stack
 	cloud   *gcp.Provider
-	// stop ends the servers of the providers.
+	// stop ends the servers of the providers, which closes these.
 	stop context.CancelFunc
-}
-
-// close ends the providers after the CLI has ended.
-func (e *engine) close() error {
-	e.stop()
-	return e.cloud.Close()
 }
 
 // run runs one operation on an engine.
@@ -51,7 +45,7 @@ func (e *engine) close() error {
 // The Pulumi CLI runs in the foreground of the same terminal. An interrupt reaches it
 // directly, and it finishes the steps under way; a second one makes it drop them. So the
 // end of ctx does not interrupt the CLI, and only [Options.Terminated] does.
-func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) (err error) {
+func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Context, *engine) error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -68,7 +62,7 @@ func (s *Sandbox) run(ctx context.Context, operation string, do func(context.Con
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, engine.close()) }()
+	defer engine.stop()
 	if err := do(ctx, engine); err != nil {
 		return fmt.Errorf("%s of stack %s: %w", operation, s.options.Stack, brief(err))
 	}
@@ -84,7 +78,7 @@ func brief(err error) error {
 }
 
 // newEngine serves the providers and selects the stack.
-func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
+func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 	project, err := s.source.copyTo(s.path("project"))
 	if err != nil {
 		return nil, err
@@ -106,30 +100,37 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		return nil, err
 	}
 	// The CLI may need the providers after ctx has ended.
-	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	cloud, err := gcp.New(gcpVersion, gke.New(google.New(s.storage()), cluster, machines, s.real.Pool))
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			stop()
+		}
+	}()
+	container, err := gke.New(google.New(s.storage()), cluster, machines, s.real.Pool)
 	if err != nil {
-		cancel()
+		return nil, err
+	}
+	cloud, err := gcp.New(gcpVersion, container)
+	if err != nil {
 		return nil, err
 	}
 	cloud.Buckets = s.real.Buckets
 	providers, err := s.serveProviders(serving, cloud)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	e := &engine{sandbox: s, cloud: cloud, stop: cancel}
+	e := &engine{sandbox: s, cloud: cloud, stop: stop}
 	// The command looks for bin/pulumi below its root.
 	root := filepath.Dir(filepath.Dir(s.options.Tools.Path("pulumi")))
 	command, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: root})
 	if err != nil {
-		return nil, errors.Join(err, e.close())
+		return nil, err
 	}
 	_, unmade := os.Stat(s.State().File())
 	if unmade != nil {
 		// A down that was killed while it removed the stack has left its lock.
 		if err := s.State().unlock(ctx, s.options.Tools.Path("pulumi")); err != nil {
-			return nil, errors.Join(err, e.close())
+			return nil, err
 		}
 	}
 	e.cli = &cli{PulumiCommand: command, path: s.options.Tools.Path("pulumi"), made: unmade == nil}
@@ -137,7 +138,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (*engine, error) {
 		e.cli.terminal = file
 	}
 	if e.stack, err = s.selectStack(ctx, project, e.cli, providers); err != nil {
-		return nil, errors.Join(err, e.close())
+		return nil, err
 	}
 	return e, nil
 }

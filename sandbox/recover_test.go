@@ -29,7 +29,7 @@ func TestRecovery(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(cli, "pulumi")); err != nil {
 		testkit.Skip(t, err)
 	}
-	cloud, err := gcp.New(gcpVersion, gke.New(google.New(t.TempDir()), nil, nil, ""))
+	cloud, err := gcp.New(gcpVersion, gke.Engine{Cloud: google.New(t.TempDir())})
 	require.NoError(t, err)
 	port, err := provider.Serve(t.Context(), func() plugin.GrpcProvider { return cloud })
 	require.NoError(t, err)

@@ -20,11 +20,9 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	extensionsclient "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	fakeextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/fake"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
@@ -89,8 +87,8 @@ func newStack(t *testing.T, folder string) *engine {
 	cloud := google.New(filepath.Join(t.TempDir(), "storage"))
 	provider, err := New("7.38.0", gke.Engine{
 		Cloud:      cloud,
-		Client:     func() (kubernetes.Interface, error) { return client, nil },
-		Extensions: func() (extensionsclient.Interface, error) { return definitions, nil },
+		Client:     client,
+		Extensions: definitions,
 		Config:     &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
 	})
 	require.NoError(t, err)

@@ -100,7 +100,7 @@ func (a *api) get(ctx context.Context, kind, name string) (google.Body, error) {
 	if err != nil || body == nil || kind != nodePoolKind {
 		return body, err
 	}
-	err = steadily(ctx, func() (err error) {
+	err = a.steadily(ctx, func() (err error) {
 		body["nodeCount"], err = a.gke.CountPool(ctx, name, body)
 		return err
 	})
@@ -117,7 +117,7 @@ func (a *api) complete(ctx context.Context, kind, name string) error {
 		return err
 	}
 	stops := google.Text(body, "status") == stopping
-	err = steadily(ctx, func() error {
+	err = a.steadily(ctx, func() error {
 		switch {
 		case stops && kind == nodePoolKind:
 			return a.gke.RemovePool(ctx, name)
@@ -158,8 +158,11 @@ func (a *api) resume(ctx context.Context) error {
 	return nil
 }
 
-// steadily tries again while the control plane does not answer.
-func steadily(ctx context.Context, do func() error) (err error) {
+// steadily does something in the control plane, and tries again while that does not answer.
+func (a *api) steadily(ctx context.Context, do func() error) (err error) {
+	if a.gke.Config == nil {
+		return gke.ErrNotRunning
+	}
 	polled := wait.PollUntilContextTimeout(ctx, unreachablePoll, unreachableTimeout, true, func(context.Context) (bool, error) {
 		err = do()
 		return !transient(err), nil

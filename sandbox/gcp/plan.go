@@ -107,17 +107,19 @@ func (p *Provider) detailedDiff(planned plan, hasName bool) (plugin.DiffResponse
 		return plugin.DiffResponse{}, err
 	}
 	paths := plugin.NewDetailedDiffFromObjectDiff(before.Diff(future), false)
+	diff := plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths}
 	if !planned.diff.RequiresNew() {
-		return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths}, nil
+		return diff, nil
 	}
 	for path, change := range paths {
 		paths[path] = change.ToReplace()
 	}
 	if len(paths) == 0 {
-		return plugin.DiffResult{Changes: plugin.DiffSome, ReplaceKeys: []resource.PropertyKey{"__meta"}, DeleteBeforeReplace: hasName}, nil
+		diff.ReplaceKeys = []resource.PropertyKey{"__meta"}
 	}
 	// Two resources cannot share the name that the program gives. An entry of a policy has none.
-	return plugin.DiffResult{Changes: plugin.DiffSome, DetailedDiff: paths, DeleteBeforeReplace: hasName}, nil
+	diff.DeleteBeforeReplace = hasName
+	return diff, nil
 }
 
 // attribute returns the key that the SDK has a property at. Elements of sets are not found.

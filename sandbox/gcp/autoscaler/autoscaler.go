@@ -29,17 +29,13 @@ const (
 
 // Run scales the autoscaled pools of the engine's cluster until ctx ends.
 func Run(ctx context.Context, engine gke.Engine, logger *slog.Logger) error {
-	client, err := engine.Client()
-	if err != nil {
-		return fmt.Errorf("autoscaler: %w", err)
-	}
 	requests, err := requestsv1.NewForConfig(engine.Config)
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
 	a := &autoscaler{
 		engine:   engine,
-		client:   client,
+		client:   engine.Client,
 		requests: requests,
 		logger:   logger,
 		empty:    map[types.UID]time.Time{},

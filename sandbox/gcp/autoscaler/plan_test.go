@@ -276,16 +276,15 @@ func TestPlanLeavesNominatedPodsTheirNode(t *testing.T) {
 	nodes := nodesOf(pool, 2)
 	for _, c := range []struct {
 		name string
-		has  []*corev1.Node
 		pods []*corev1.Pod
 		want int
 	}{
-		{"others leave", nodes[:1], []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[0]))}, 0},
-		{"others have left", nodes[:1], []*corev1.Pod{waiting("q", "6", nominated(nodes[0])), waiting("r", "6")}, 1},
-		{"the node is gone", nodes[:1], []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[1]))}, 1},
+		{"others leave", []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[0]))}, 0},
+		{"others have left", []*corev1.Pod{waiting("q", "6", nominated(nodes[0])), waiting("r", "6")}, 1},
+		{"the node is gone", []*corev1.Pod{waiting("p", "6", on(nodes[0])), waiting("q", "6", nominated(nodes[1]))}, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: c.has, pods: c.pods})
+			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: nodes[:1], pods: c.pods})
 			assert.Len(t, plan.nodesOf(pool, true), c.want)
 		})
 	}

@@ -57,15 +57,7 @@ func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
 	if err != nil {
 		return err
 	}
-	client, err := e.Client()
-	if err != nil {
-		return err
-	}
-	extensions, err := e.Extensions()
-	if err != nil {
-		return err
-	}
-	storage, definitions := client.StorageV1(), extensions.ApiextensionsV1().CustomResourceDefinitions()
+	storage, definitions := e.Client.StorageV1(), e.Extensions.ApiextensionsV1().CustomResourceDefinitions()
 	err = errors.Join(
 		create(ctx, storage.CSIDrivers().Create, addons.Drivers),
 		create(ctx, storage.StorageClasses().Create, addons.Classes),

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	extensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset"
 	"k8s.io/client-go/kubernetes"
@@ -27,24 +26,25 @@ const (
 type Engine struct {
 	// Cloud keeps the clusters and node pools.
 	Cloud *google.Cloud
-	// Client and Extensions return clients of the API server.
-	Client     func() (kubernetes.Interface, error)
-	Extensions func() (extensions.Interface, error)
-	// Config is nil while the API server does not run.
-	Config   *rest.Config
-	Machines Machines
+	// Config, Client, and Extensions are nil while the API server does not run.
+	Config     *rest.Config
+	Client     kubernetes.Interface
+	Extensions extensions.Interface
+	Machines   Machines
 	// Real is the node pool whose node is a real one, or "".
 	Real string
 }
 
 // New returns the engine at an API server. config is nil while that does not run.
-func New(cloud *google.Cloud, config *rest.Config, machines Machines, realPool string) Engine {
-	return Engine{
-		Cloud:      cloud,
-		Client:     client(config, func() (kubernetes.Interface, error) { return kubernetes.NewForConfig(config) }),
-		Extensions: client(config, func() (extensions.Interface, error) { return extensions.NewForConfig(config) }),
-		Config:     config, Machines: machines, Real: realPool,
+func New(cloud *google.Cloud, config *rest.Config, machines Machines, realPool string) (e Engine, err error) {
+	e = Engine{Cloud: cloud, Config: config, Machines: machines, Real: realPool}
+	if config == nil {
+		return e, nil
 	}
+	if e.Client, err = kubernetes.NewForConfig(config); err == nil {
+		e.Extensions, err = extensions.NewForConfig(config)
+	}
+	return e, err
 }
 
 // Connect adds to the request for a cluster where the API server is that simulates it.
@@ -87,13 +87,4 @@ func (e Engine) Pools() ([]Pool, error) {
 		pools = append(pools, pool)
 	}
 	return pools, err
-}
-
-func client[T any](config *rest.Config, connect func() (T, error)) func() (T, error) {
-	return sync.OnceValues(func() (none T, err error) {
-		if config == nil {
-			return none, ErrNotRunning
-		}
-		return connect()
-	})
 }

@@ -32,10 +32,6 @@ const nodeRequests = 16
 //
 // The autoscaler may be at work on the pool meanwhile: a node may be there already, or be gone already.
 func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, progress func(string)) error {
-	client, err := e.Client()
-	if err != nil {
-		return err
-	}
 	pool, err := NewPool(path, body, e.Machines)
 	if err != nil {
 		return err
@@ -46,16 +42,16 @@ func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, pr
 			return err
 		}
 	}
-	existing, err := listNodes(ctx, client, path)
+	existing, err := listNodes(ctx, e.Client, path)
 	if err != nil {
 		return err
 	}
 	wanted := pool.wanted(existing)
 	progress(fmt.Sprintf("%d nodes", len(wanted)))
-	if err := apply(ctx, client, pool, wanted, existing); err != nil || !isReal {
+	if err := apply(ctx, e.Client, pool, wanted, existing); err != nil || !isReal {
 		return err
 	}
-	return awaitReal(ctx, client, path, progress)
+	return awaitReal(ctx, e.Client, path, progress)
 }
 
 // apply creates, updates and deletes nodes until the existing ones are the wanted ones. Nodes of another shape in
@@ -90,16 +86,16 @@ func apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted m
 	for err == nil && len(stale) > 0 && len(missing) > 0 {
 		count := min(atOnce, len(stale), len(missing))
 		before := min(surge, count)
-		if err = createNodes(ctx, client, missing[:before]); err == nil {
+		if _, err = createNodes(ctx, client, missing[:before]); err == nil {
 			err = deleteNodes(ctx, client, stale[:count])
 		}
 		if err == nil {
-			err = createNodes(ctx, client, missing[before:count])
+			_, err = createNodes(ctx, client, missing[before:count])
 		}
 		stale, missing = stale[count:], missing[count:]
 	}
 	if err == nil {
-		err = createNodes(ctx, client, missing)
+		_, err = createNodes(ctx, client, missing)
 	}
 	if err == nil {
 		err = deleteNodes(ctx, client, append(tooMany, stale...))
@@ -110,25 +106,17 @@ func apply(ctx context.Context, client kubernetes.Interface, pool Pool, wanted m
 // CountPool returns how many nodes of a pool there are in each zone. Uneven zones count as
 // fewer, and the next update fills them up.
 func (e Engine) CountPool(ctx context.Context, path string, body google.Body) (float64, error) {
-	client, err := e.Client()
-	if err != nil {
-		return 0, err
-	}
-	existing, err := listNodes(ctx, client, path)
+	existing, err := listNodes(ctx, e.Client, path)
 	return float64(len(existing) / max(1, len(google.Texts(body, "locations")))), err
 }
 
 // RemovePool removes the nodes of a pool.
 func (e Engine) RemovePool(ctx context.Context, path string) error {
-	client, err := e.Client()
+	existing, err := listNodes(ctx, e.Client, path)
 	if err != nil {
 		return err
 	}
-	existing, err := listNodes(ctx, client, path)
-	if err != nil {
-		return err
-	}
-	return deleteNodes(ctx, client, slices.Collect(maps.Keys(existing)))
+	return deleteNodes(ctx, e.Client, slices.Collect(maps.Keys(existing)))
 }
 
 // each calls a function for each item, several at once.
@@ -144,24 +132,10 @@ func each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 // Add creates nodes of a pool, and returns how many it created. It skips nodes that exist. If a command
 // has begun to change the pool meanwhile, it may not have seen the nodes, so Add takes them back.
 func (e Engine) Add(ctx context.Context, pool Pool, nodes []*corev1.Node) (int, error) {
-	client, err := e.Client()
-	if err != nil {
-		return 0, err
-	}
-	var lock sync.Mutex
-	var created []string
-	err = each(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
-		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
-		lock.Lock()
-		defer lock.Unlock()
-		if err == nil {
-			created = append(created, node.Name)
-		}
-		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
-	})
+	created, err := createNodes(ctx, e.Client, nodes)
 	now, unread := e.Cloud.Get(nodePoolKind, pool.path)
 	if unread == nil && !reflect.DeepEqual(now, pool.body) {
-		return 0, errors.Join(err, deleteNodes(ctx, client, created))
+		return 0, errors.Join(err, deleteNodes(ctx, e.Client, created))
 	}
 	return len(created), errors.Join(err, unread)
 }
@@ -181,11 +155,19 @@ func listNodes(ctx context.Context, client kubernetes.Interface, path string) (m
 	return nodes, nil
 }
 
-func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) error {
-	return each(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
+// createNodes creates nodes, and returns the names of those that it created. It skips nodes that exist.
+func createNodes(ctx context.Context, client kubernetes.Interface, nodes []*corev1.Node) (created []string, err error) {
+	var lock sync.Mutex
+	err = each(ctx, nodes, func(ctx context.Context, node *corev1.Node) error {
 		_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
+		lock.Lock()
+		defer lock.Unlock()
+		if err == nil {
+			created = append(created, node.Name)
+		}
 		return utilerrors.FilterOut(err, apierrors.IsAlreadyExists)
 	})
+	return created, err
 }
 
 func deleteNodes(ctx context.Context, client kubernetes.Interface, names []string) error {

@@ -32,11 +32,7 @@ func (e Engine) Repair(ctx context.Context, logger *slog.Logger) error {
 
 // repair gives a pool the nodes that it lacks now.
 func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) error {
-	client, err := e.Client()
-	if err != nil {
-		return err
-	}
-	existing, err := listNodes(ctx, client, pool.path)
+	existing, err := listNodes(ctx, e.Client, pool.path)
 	if err != nil {
 		return err
 	}
@@ -45,7 +41,7 @@ func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) erro
 		if _, exists := existing[name]; exists {
 			continue
 		}
-		if err := deletePods(ctx, client, name); err != nil {
+		if err := deletePods(ctx, e.Client, name); err != nil {
 			return err
 		}
 		missing = append(missing, node)
