@@ -8,6 +8,12 @@ import (
 	"text/template"
 )
 
+const (
+	// pauseImage is the image of the first container of every pod.
+	pauseImage   = "registry.k8s.io/pause:3.10"
+	pauseArchive = "pause.tar"
+)
+
 //go:embed configs
 var configs embed.FS
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"persia/sandbox/images"
 )
 
 // run runs a machine until ctx ends or the machine does. It leaves nothing behind but the machine's disk.
@@ -63,7 +65,11 @@ func (m machine) prepare() error {
 	if err := m.writeCredentials(m.node); err != nil {
 		return err
 	}
-	if err := writePauseImage(m.path(configDir, pauseArchive), m.Tools.Path("pause")); err != nil {
+	pause := images.Image{
+		Names: []string{pauseImage}, Layers: []images.Layer{{"pause": images.Program(m.Tools.Path("pause"))}},
+		Entrypoint: []string{"/pause"}, User: "65535:65535",
+	}
+	if err := pause.Write(m.path(configDir, pauseArchive)); err != nil {
 		return fmt.Errorf("image %s: %w", pauseImage, err)
 	}
 	spec, err := m.spec(m.node)

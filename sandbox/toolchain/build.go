@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/renameio/v2"
@@ -83,12 +84,11 @@ func (b *builder) whenStale(ctx context.Context, tools []tool, do func(stale []s
 // build compiles the tools that are out of date.
 func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) error {
 	return b.whenStale(ctx, tools, func(stale []string) error {
+		var downloads sync.WaitGroup
+		defer downloads.Wait() // nothing writes into Go's caches any more
 		ctx, cancel := context.WithCancel(ctx)
-		downloaded := b.download(ctx, tools, stale)
-		defer func() {
-			cancel()
-			<-downloaded // nothing writes into Go's caches any more
-		}()
+		defer cancel()
+		downloads.Go(func() { b.download(ctx, tools, stale) })
 		for i, t := range tools {
 			if !slices.Contains(stale, t.Name) {
 				continue
@@ -110,18 +110,13 @@ func (b *builder) build(ctx context.Context, tools []tool, progress io.Writer) e
 }
 
 // download fetches the source of the stale tools, in the order in which they are compiled, so that the network works
-// while the compiler does. What it cannot fetch the compilation fetches, or reports. It closes the channel at its end.
-func (b *builder) download(ctx context.Context, tools []tool, stale []string) <-chan struct{} {
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for _, t := range tools {
-			if slices.Contains(stale, t.Name) {
-				_, _ = b.goCommand(ctx, t.Dir, "list", "-deps", t.Package)
-			}
+// while the compiler does. What it cannot fetch the compilation fetches, or reports.
+func (b *builder) download(ctx context.Context, tools []tool, stale []string) {
+	for _, t := range tools {
+		if slices.Contains(stale, t.Name) {
+			_, _ = b.goCommand(ctx, t.Dir, "list", "-deps", t.Package)
 		}
-	}()
-	return done
+	}
 }
 
 // compile leaves either the complete binary and its stamp, or no stamp.
