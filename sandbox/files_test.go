@@ -15,50 +15,33 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStackFileKeepsSalt: Pulumi adds a salt to its copy of the stack file, and
-// without it cannot read the state that it has encrypted.
-func TestStackFileKeepsSalt(t *testing.T) {
+// TestStackFile: Pulumi adds a salt to its copy of the stack file, and without it cannot read the state that it has
+// encrypted. A stack whose secrets only its owner can read comes up all the same.
+func TestStackFile(t *testing.T) {
 	project, dir := t.TempDir(), t.TempDir()
-	write := func(dir, text string) {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "Pulumi.dev.yaml"), []byte(text), 0o600))
-	}
-	write(project, "config:\n  persia:project: first\n")
+	original, copied := filepath.Join(project, "Pulumi.dev.yaml"), filepath.Join(dir, "Pulumi.dev.yaml")
+	write(t, original, "config:\n  persia:project: first\n")
 	s := source{stacks: project, stack: "dev"}
 	_, err := s.writeStackFile(dir)
 	require.NoError(t, err)
-	write(dir, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
-	write(project, "config:\n  persia:project: second\n")
-	_, err = s.writeStackFile(dir)
-	require.NoError(t, err)
-
-	copied, err := (source{stacks: dir, stack: "dev"}).read()
-	require.NoError(t, err)
-	assert.Equal(t, input.StackFile{
-		Settings: map[string]any{"encryptionsalt": "v1:salt"},
-		Config:   input.Values{"persia:project": "second"},
-	}, copied)
-}
-
-// TestStackFileWithSecrets: a stack whose secrets only its owner can read comes up all the same.
-func TestStackFileWithSecrets(t *testing.T) {
-	project, dir := t.TempDir(), t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(project, "Pulumi.dev.yaml"), []byte(`
+	write(t, copied, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
+	write(t, original, `
 secretsprovider: gcpkms://projects/p
 encryptedkey: a2V5
 config:
-  persia:pedl:
-    registry: {user: a, password: {secure: v1:abc}}
-`), 0o600))
-	s := source{stacks: project, stack: "dev"}
+  persia:project: second
+  persia:pedl: {registry: {user: a, password: {secure: v1:abc}}}
+`)
 	taken, err := s.writeStackFile(dir)
 	require.NoError(t, err)
 	assert.Equal(t, auto.ConfigMap{"persia:pedl.registry.password": {Value: standIn("v1:abc"), Secret: true}}, taken)
-	copied, err := (source{stacks: dir, stack: "dev"}).read()
+	got, err := (source{stacks: dir, stack: "dev"}).read()
 	require.NoError(t, err)
-	assert.Empty(t, copied.Settings)
-	assert.Equal(t, input.Values{"persia:pedl": map[string]any{
-		"registry": map[string]any{"user": "a", "password": ""},
-	}}, copied.Config)
+	registry := map[string]any{"user": "a", "password": ""}
+	assert.Equal(t, input.StackFile{
+		Settings: map[string]any{"encryptionsalt": "v1:salt"},
+		Config:   input.Values{"persia:project": "second", "persia:pedl": map[string]any{"registry": registry}},
+	}, got)
 }
 
 // TestCheck: the sandbox refuses none of the stacks that the program accepts.

@@ -35,7 +35,6 @@ func TestAwaitBearsFailures(t *testing.T) {
 		want  error
 		after time.Duration
 	}{
-		"never":              {failing: func(time.Duration) bool { return false }, resource: "jobs"},
 		"once":               {failing: func(at time.Duration) bool { return at == 0 }, resource: "jobs", after: status.Poll},
 		"once, of the pods":  {failing: func(at time.Duration) bool { return at == 0 }, resource: "pods", after: status.Poll},
 		"for an hour":        {failing: func(at time.Duration) bool { return at < status.Patience }, resource: "jobs", after: status.Patience},
@@ -115,8 +114,6 @@ func TestFirst(t *testing.T) {
 		}, "clicks-nn-worker-0-0-new"},
 		"PERSIA's operator": {[]corev1.Pod{pod("clicks-nn-worker-1", "", ""), pod("clicks-nn-worker-0", "", "")}, "clicks-nn-worker-0"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, first(status.Training{Job: "clicks", Pods: c.pods}))
-		})
+		assert.Equal(t, c.want, first(status.Training{Job: "clicks", Pods: c.pods}), name)
 	}
 }

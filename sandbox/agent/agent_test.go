@@ -214,10 +214,8 @@ func TestPodsOfARealNodeAreItsOwn(t *testing.T) {
 	require.NoError(t, err)
 	elsewhere := boundPod("elsewhere")
 	elsewhere.Spec.NodeName = "simulated"
-	for _, pod := range []*corev1.Pod{boundPod("real"), elsewhere} {
-		_, err := a.client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{})
-		require.NoError(t, err)
-	}
+	a.create(t, boundPod("real"))
+	a.create(t, elsewhere)
 	// The agent comes to it after the other.
 	a.awaitLog(t, "elsewhere", "pid", 1)
 	assert.Empty(t, a.log("real"))

@@ -22,9 +22,7 @@ func TestEnvironment(t *testing.T) {
 		env  []corev1.EnvVar
 		want []string
 	}{
-		"none":               {nil, nil},
 		"a plain value":      {[]corev1.EnvVar{{Name: "A", Value: "b"}}, []string{"A=b"}},
-		"an empty value":     {[]corev1.EnvVar{{Name: "A"}}, []string{"A="}},
 		"the pod's name":     {[]corev1.EnvVar{fromField("A", "metadata.name")}, []string{"A=p"}},
 		"its namespace":      {[]corev1.EnvVar{fromField("A", "metadata.namespace")}, []string{"A=n"}},
 		"its account":        {[]corev1.EnvVar{fromField("A", "spec.serviceAccountName")}, []string{"A=account"}},

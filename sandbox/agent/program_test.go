@@ -20,9 +20,7 @@ func TestRepository(t *testing.T) {
 		"us-docker.pkg.dev/p/r/library/nats":                   "nats",
 	}
 	for image, want := range tests {
-		t.Run(image, func(t *testing.T) {
-			assert.Equal(t, want, repository(image))
-		})
+		assert.Equal(t, want, repository(image), image)
 	}
 }
 
