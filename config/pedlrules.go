@@ -144,7 +144,7 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 		input.Password(p, path.Child("postgresqlPassword"), d.Password)
 	}
 	for name, value := range d.ExtendedConfig {
-		if unsafe.MatchString(name) && off.MatchString(string(value)) {
+		if durability.MatchString(name) && off.MatchString(string(value)) {
 			p.Invalid(path.Child("postgresqlExtendedConfig").Key(name), value, "may destroy the database when its node stops; "+
 				"remove it; if commits are too slow, synchronousCommit: off loses at most the last ones")
 		}
@@ -153,8 +153,8 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 }
 
 var (
-	// unsafe matches settings of PostgreSQL without which a crash may destroy the database (PostgreSQL, "Write Ahead Log").
-	unsafe = regexp.MustCompile(`(?i)^(fsync|full_?page_?writes)$`)
+	// durability matches settings of PostgreSQL without which a crash may destroy the database (PostgreSQL, "Write Ahead Log").
+	durability = regexp.MustCompile(`(?i)^(fsync|full_?page_?writes)$`)
 	// off matches the values that PostgreSQL takes for false.
 	off = regexp.MustCompile(`(?i)^(of|f|n|0)`)
 )
