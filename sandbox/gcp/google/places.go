@@ -52,14 +52,6 @@ func zonesOf(location string) []any {
 
 func isZone(location string) bool { return strings.Count(location, "-") == 2 }
 
-// regionOf returns the region of a zone, and a region itself.
-func regionOf(location string) string {
-	if isZone(location) {
-		return gcp.RegionOf(location)
-	}
-	return location
-}
-
 // lettersOf returns the last letters of a region's zones in a list of zones, or "".
 func lettersOf(list, region string) string {
 	for zones := range strings.FieldsSeq(list) {
@@ -104,7 +96,9 @@ func check(kind, name string, body Body) error {
 	case location != "" && !exists(location):
 		return refuse(403, "forbidden", "Permission denied on 'locations/%s' (or it may not exist) %s.", location, aged())
 	}
-	region = regionOf(cmp.Or(region, zone, location))
+	if region = cmp.Or(region, zone, location); isZone(region) {
+		region = gcp.RegionOf(region)
+	}
 	for path, others := range keysOf {
 		if err := checkKey(Text(body, path), append(others, region)); err != nil {
 			return err
