@@ -100,7 +100,6 @@ status:
 		"jsonpath={.status.empty}":                                      true,
 		"jsonpath={.status.ready}":                                      false,
 		"jsonpath={.spec.nothing}":                                      false,
-		"jsonpath={.status.ready}=true":                                 false,
 		"jsonpath={.status.conditions[7].status}=True":                  false,
 		`jsonpath={.status.conditions[?(@.type=="Ready")].status}=True`: true,
 		"condition=Ready":                                               true,

@@ -26,7 +26,6 @@ users: [{name: u, user: {token: t}}]
 
 func TestDiffConfig(t *testing.T) {
 	text := resource.NewProperty[string]
-	unknown := resource.MakeComputed(text(""))
 	here, elsewhere := kubeconfigFor("https://127.0.0.1"), kubeconfigFor("https://127.0.0.2")
 	of := func(kubeconfig, identifier resource.PropertyValue) resource.PropertyMap {
 		return resource.PropertyMap{"kubeconfig": kubeconfig, clusterIdentifier: identifier}
@@ -36,7 +35,6 @@ func TestDiffConfig(t *testing.T) {
 		replace []resource.PropertyKey
 	}{
 		"another kubeconfig of the same cluster": {of(elsewhere, text("a")), nil},
-		"a kubeconfig that is not known yet":     {of(unknown, text("a")), nil},
 		"another cluster":                        {of(here, text("b")), []resource.PropertyKey{clusterIdentifier}},
 	} {
 		t.Run(name, func(t *testing.T) {

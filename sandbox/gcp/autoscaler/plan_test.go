@@ -242,23 +242,15 @@ func TestPlan(t *testing.T) {
 
 func TestPlanLeavesNodesAloneThatTakeNoPods(t *testing.T) {
 	pool := newPool(t, "workers", 0, 3, nil)
-	for _, c := range []struct {
-		name   string
-		change func(*corev1.Node)
-		want   int
-	}{
-		{"starting", func(node *corev1.Node) {
-			node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
-		}, 0},
-		{"cordoned", func(node *corev1.Node) { node.Spec.Unschedulable = true }, 1},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			nodes := nodesOf(pool, 1)
-			c.change(nodes[0])
-			plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: nodes, pods: several(1, "1")})
-			assert.Len(t, plan.nodesOf(pool, true), c.want)
-		})
+	planned := func(nodes []*corev1.Node) int {
+		plan := newPlan(snapshot{pools: []gke.Pool{pool}, nodes: nodes, pods: several(1, "1")})
+		return len(plan.nodesOf(pool, true))
 	}
+	starting, cordoned := nodesOf(pool, 1), nodesOf(pool, 1)
+	starting[0].Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule}}
+	assert.Zero(t, planned(starting), "the pod waits for the node that starts")
+	cordoned[0].Spec.Unschedulable = true
+	assert.Equal(t, 1, planned(cordoned), "a cordoned node takes no pod")
 }
 
 func TestPlanGivesTheLastNodeToTheHighestPriority(t *testing.T) {
