@@ -247,10 +247,10 @@ func (r *training) testKept(t *testing.T) {
 			r.volume.arrive(t, job, last.batches+checkpointBatches-1, 0)
 			var said string
 			r.awaitTraining(t, job, func() bool {
-				for _, log := range strings.Split(r.logs("persia", job+"-nn-worker-0"), "attempt ") {
-					attempt, start, _ := strings.Cut(log, " starts from ")
-					if number, _ := strconv.Atoi(attempt); number > last.attempt && strings.Contains(start, "step 1 of ") {
-						said, _, _ = strings.Cut(start, "\n")
+				log := r.logs("persia", job+"-nn-worker-0")
+				for _, at := range attemptStarts.FindAllStringSubmatchIndex(log, -1) {
+					if number, _ := strconv.Atoi(log[at[2]:at[3]]); number > last.attempt && strings.Contains(log[at[1]:], "step 1 of ") {
+						said = log[at[4]:at[5]]
 					}
 				}
 				return said != ""

@@ -87,7 +87,8 @@ func (s Summary) String() string {
 	}
 	add("storage found after destroy and up", s.found)
 	add("placeholders instead of encrypted values", s.placeholders)
-	lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan, "took: "+strings.Join(s.took, ", "),
+	lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan,
+		"took: "+strings.Join(s.took, ", "),
 		"not judged: machines, quotas, and stock, which `persia preflight` asks Google for")
 	lines = strings.Split(strings.Join(lines, "\n"), "\n")
 	if more := len(lines) - 25; more > 0 {
