@@ -3,6 +3,7 @@
 package rehearsal
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,11 +59,11 @@ func Run(ctx context.Context, options Options) (_ Summary, err error) {
 		return r.Summary, err
 	}
 	r.placeholders = r.change.Placeholders()
-	defer func() { err = errors.Join(err, r.change.Discard(context.WithoutCancel(ctx))) }()
+	defer func() { err = cmp.Or(err, r.change.Discard(context.WithoutCancel(ctx))) }()
 	if err := r.change.Discard(ctx); err != nil { // what one that was killed has left
 		return r.Summary, err
 	}
-	if err = r.rehearse(ctx); ctx.Err() == nil && errors.As(err, &r.refusals) {
+	if err = r.rehearse(ctx); errors.As(err, &r.refusals) {
 		err = nil
 	}
 	return r.Summary, err
@@ -75,15 +76,20 @@ type step struct {
 }
 
 // run makes steps, until one is refused.
-func (r *rehearsal) run(all ...step) error {
+func (r *rehearsal) run(ctx context.Context, all ...step) error {
 	for _, step := range all {
 		began := time.Now()
 		_, _ = fmt.Fprintf(r.Progress, "%5s  %s\n", began.Sub(r.began).Round(time.Second), step.what)
 		r.seen = steps{}
 		err := step.do()
 		r.took = append(r.took, fmt.Sprintf("%s %s", step.what, time.Since(began).Round(time.Second)))
-		if err != nil && !errors.As(err, new(refusals)) {
-			err = append(r.seen.refusals, refusalsOf("", step.what, err.Error())...)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("the rehearsal was interrupted: %w", context.Cause(ctx))
+		case err != nil && len(r.seen.refusals) > 0:
+			err = r.seen.refusals
+		case err != nil && !errors.As(err, new(refusals)):
+			err = refusalsOf("", step.what, err.Error())
 		}
 		if err != nil {
 			return err
@@ -126,7 +132,7 @@ func (r *rehearsal) rehearse(ctx context.Context) error {
 			}
 			return err
 		}})
-	if err := r.run(all...); err != nil {
+	if err := r.run(ctx, all...); err != nil {
 		return err
 	}
 	r.compare(before, after, announced, planned.claims, cfg)
@@ -141,7 +147,7 @@ func (r *rehearsal) rehearse(ctx context.Context) error {
 	}
 	var again snapshot
 	announced = nil
-	err = r.run(step{"lift its protection", up(unprotected)}, step{"destroy it", func() error { return unprotected.Destroy(ctx) }},
+	err = r.run(ctx, step{"lift its protection", up(unprotected)}, step{"destroy it", func() error { return unprotected.Destroy(ctx) }},
 		step{"bring it up again", up(unprotected)}, step{"wait for its pods", settle(&again, &snapshot{})})
 	for name, storage := range after.storage {
 		if again.storage[name] == storage {

@@ -41,7 +41,9 @@ func (r refusals) Error() string { return fmt.Sprint([]Refusal(r)) }
 var (
 	// pathSays is what the program says at a path of the stack file.
 	pathSays = regexp.MustCompile(`(?m)(persia:[^ \n]+): (.+)$`)
-	policy   = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'|admission webhook "([^"]+)"`)
+	// ends is what the engine says when it ends because of an error that it has said before.
+	ends   = regexp.MustCompile(`^(update|preview) (failed|canceled)$`)
+	policy = regexp.MustCompile(`ValidatingAdmissionPolicy '([^']+)'|admission webhook "([^"]+)"`)
 )
 
 // refusalsOf returns who refuses what in a message about a resource, or in a step.
@@ -62,7 +64,7 @@ func refusalsOf(urn, step, message string) (all refusals) {
 	for _, match := range pathSays.FindAllStringSubmatch(message, -1) {
 		all = append(all, Refusal{"the program", match[1], match[2]})
 	}
-	if all == nil && kind == "" {
+	if message = strings.TrimSpace(message); all == nil && !ends.MatchString(message) {
 		all = refusals{{"the program", step, message}}
 	}
 	return all
