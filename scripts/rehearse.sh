@@ -27,6 +27,10 @@ else
 	if [ "${PROGRAM:-}" != same ] && [ -n "$(git diff --name-only "$commit" -- . "${others[@]}"
 		git ls-files --others --exclude-standard -- . "${others[@]}")" ]; then
 		echo "the program differs: compiling that of $BASE" >&2
+		# What it has in common with this one need not be compiled again.
+		mkdir "$base/.sandbox"
+		cp -al "$(dirname "$sandbox")" "$base/.sandbox/bin" 2> /dev/null || cp -a "$(dirname "$sandbox")" "$base/.sandbox/"
+		rm -f "$base/.sandbox/bin/sandbox" "$base/.sandbox/bin/.sandbox.made"
 		(cd "$base" && scripts/compile-sandbox.sh .sandbox/bin/sandbox >&2)
 		arguments+=(--base-project "$base" --base-sandbox "$base/.sandbox/bin/sandbox")
 	fi

@@ -49,7 +49,7 @@ func TestBudget(t *testing.T) {
 		"lines of the sandbox":         13900,
 		"lines of tests":               27400,
 		"lines of Python in pods":      3700,
-		"words of Markdown":            28446,
+		"words of Markdown":            28490,
 		"lines wider than 140 columns": 1,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)

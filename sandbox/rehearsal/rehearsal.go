@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -27,7 +28,7 @@ import (
 type Options struct {
 	sandbox.Options
 	// Base names what the stack is brought up from: the stack file in BaseStacks, with the program of BaseProject, or with
-	// that of the change if BaseSandbox is "". BaseSandbox is the base's own sandbox command.
+	// that of the change if BaseSandbox is "". BaseSandbox is the base's own sandbox command, next to its programs.
 	Base, BaseStacks, BaseProject, BaseSandbox string
 	// Destroy also takes the stack down and brings it up again.
 	Destroy bool
@@ -175,7 +176,7 @@ func (r *rehearsal) upBase(ctx context.Context) error {
 	}
 	var said strings.Builder
 	up := exec.CommandContext(ctx, r.BaseSandbox, "up", "--repository", r.BaseProject, "--stacks", r.BaseStacks, "--stack", r.Stack,
-		"--dir", r.Dir, "--toolchain", string(r.Tools))
+		"--dir", r.Dir, "--toolchain", filepath.Dir(r.BaseSandbox))
 	up.Stdout, up.Stderr, up.Cancel = r.Out, &said, func() error { return up.Process.Signal(os.Interrupt) }
 	if up.Run() != nil {
 		return errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "sandbox: "))
