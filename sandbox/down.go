@@ -124,6 +124,9 @@ func (e *engine) forgetKubernetes(ctx context.Context) error {
 	return nil
 }
 
+// Kept returns the resources with data that outlive the stacks that made them.
+func (s *Sandbox) Kept() ([]string, error) { return gcp.Kept(google.New(s.storage())) }
+
 // showKept prints the resources of the simulated Google Cloud in a folder that outlive its stacks.
 func showKept(out io.Writer, storage string) error {
 	kept, err := gcp.Kept(google.New(storage))

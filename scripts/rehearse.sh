@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Rehearses what the working tree changes in a stack since a commit, in the sandbox. Further arguments are for
-# `sandbox rehearse`. It exits with 0 if all happens as announced, 1 if not, and 2 if there is nothing to rehearse.
+# `sandbox rehearse`. It exits with 0 if all happens as announced, 1 if not or if the rehearsal itself fails, and 2 if there is
+# nothing to rehearse.
 #
 #   STACK=prod BASE=origin/main STACKS=. PROGRAM=same scripts/rehearse.sh SANDBOX [ARGUMENT…]
 set -euo pipefail
@@ -10,6 +11,11 @@ if ! commit=$(git rev-parse --verify --quiet --short "$BASE^{commit}"); then
 	echo "there is no commit $BASE: write BASE=COMMIT" >&2
 	exit 2
 fi
+case $STACKS in /* | *..*)
+	echo "STACKS=$STACKS: write a folder of the repository, relative to its root" >&2
+	exit 2
+	;;
+esac
 if [ ! -e "$STACKS/Pulumi.$STACK.yaml" ]; then
 	echo "there is no $STACKS/Pulumi.$STACK.yaml: to take a stack down, destroy it before its file goes" >&2
 	exit 2

@@ -114,6 +114,19 @@ func (s snapshot) keeps(now snapshot, announced []effects.Effect) bool {
 	})
 }
 
+// wants returns the workloads that have fewer pods than their jobs have replicas. A queue may hold its jobs back.
+func (s snapshot) wants(cfg *config.Stack) (few []string) {
+	for _, job := range cfg.Jobs {
+		for _, role := range job.Roles() {
+			waits := job.Suspend || job.Queue != "" || job.Engine == config.EngineOperator // which the sandbox does not have
+			if name := job.Name + "-" + role.Name; !waits && len(s.objects[name]) < role.Replicas {
+				few = append(few, name)
+			}
+		}
+	}
+	return few
+}
+
 // compare compares what a preview has announced with what has ended. GKE scales pools with autoscaling as it likes.
 func (s *Summary) compare(before, after snapshot, announced []effects.Effect, claims []string, cfg *config.Stack) {
 	ends, may := map[string]bool{}, map[string]bool{}
@@ -129,7 +142,16 @@ func (s *Summary) compare(before, after snapshot, announced []effects.Effect, cl
 		ends["claim "+name] = true
 	}
 	for _, pool := range cfg.Pools() {
-		may["pool "+pool.Name] = pool.Autoscaling != nil
+		if pool.Autoscaling != nil {
+			may["pool "+pool.Name] = true
+		}
+	}
+	for _, job := range cfg.Jobs {
+		for _, role := range job.Roles() {
+			if job.Queue != "" { // in which a job of a higher priority may take its place
+				may[job.Name+"-"+role.Name] = true
+			}
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(before.objects)) {
 		gone := before.lost(name, after)

@@ -21,6 +21,7 @@ import (
 	"persia/config"
 	"persia/internal/status"
 	"persia/sandbox"
+	"persia/sandbox/process"
 	"persia/stack/effects"
 )
 
@@ -60,10 +61,20 @@ func Run(ctx context.Context, options Options) (_ Summary, err error) {
 		return r.Summary, err
 	}
 	r.placeholders = r.change.Placeholders()
-	defer func() { err = cmp.Or(err, r.change.Discard(context.WithoutCancel(ctx))) }()
+	waiting, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	if err := os.MkdirAll(r.Dir, 0o700); err != nil {
+		return r.Summary, err
+	}
+	unlock, err := process.Lock(waiting, filepath.Join(r.Dir, "lock"))
+	if err != nil {
+		return r.Summary, fmt.Errorf("wait for another rehearsal of the stack %s: %w", r.Stack, err)
+	}
+	defer unlock()
 	if err := r.change.Discard(ctx); err != nil { // what one that was killed has left
 		return r.Summary, err
 	}
+	defer func() { err = cmp.Or(err, r.change.Discard(context.WithoutCancel(ctx))) }()
 	if err = r.rehearse(ctx); errors.As(err, &r.refusals) {
 		err = nil
 	}
@@ -107,25 +118,31 @@ func (r *rehearsal) rehearse(ctx context.Context) error {
 	preview := func() error { return r.change.Preview(ctx, r.seen.add) }
 	up := func(s *sandbox.Sandbox) func() error { return func() error { return s.Update(ctx, r.seen.add) } }
 	settle := func(into *snapshot, before *snapshot) func() error {
-		return func() (err error) { *into, err = r.settled(ctx, *before, announced); return err }
+		return func() (err error) { *into, err = r.settled(ctx, cfg, *before, announced); return err }
 	}
-	all := []step{
-		{"read the stack file", func() (err error) { cfg, err = r.change.Config(); return err }},
-		{"compile programs", func() error { return r.Build(r.change) }},
+	err := r.run(ctx, step{"read the stack file", func() (err error) { cfg, err = r.change.Config(); return err }},
+		step{"compile programs", func() error { return r.Build(r.change) }})
+	if err == nil && r.BaseStacks != "" {
+		wanted := cfg
+		cfg = &config.Stack{} // the program of the change may refuse the base's
+		err = r.run(ctx, step{"bring up " + r.Base, func() error { return r.upBase(ctx) }},
+			step{"wait for its pods", settle(&before, &snapshot{})})
+		if cfg = wanted; errors.As(err, &r.baseRefusals) { // which this change may mend
+			before, err = snapshot{}, r.change.Discard(ctx)
+		}
 	}
-	if r.BaseStacks != "" {
-		all = append(all,
-			step{"bring up " + r.Base, func() error { return r.upBase(ctx) }}, step{"wait for its pods", settle(&before, &snapshot{})})
+	if err != nil {
+		return err
 	}
-	all = append(all,
+	err = r.run(ctx,
 		step{"preview the change", func() error {
 			err := preview()
 			planned, announced, r.plan = r.seen, r.announced, r.seen.counts()
 			return err
 		}},
-		step{"bring it up", func() error { err := up(r.change)(); r.unplanned(planned); return err }},
+		step{"bring it up", func() error { err := up(r.change)(); r.unplanned("the preview did not plan", planned); return err }},
 		step{"wait for its pods", settle(&after, &before)},
-		step{"preview again", func() error { err := preview(); r.unplanned(steps{}); return err }},
+		step{"preview again", func() error { err := preview(); r.unplanned("a second preview plans", steps{}); return err }},
 		step{"refresh", func() error {
 			drifted, err := r.change.Refresh(ctx)
 			if delete(drifted, "same"); len(drifted) > 0 {
@@ -133,7 +150,7 @@ func (r *rehearsal) rehearse(ctx context.Context) error {
 			}
 			return err
 		}})
-	if err := r.run(ctx, all...); err != nil {
+	if err != nil {
 		return err
 	}
 	r.compare(before, after, announced, planned.claims, cfg)
@@ -146,19 +163,23 @@ func (r *rehearsal) rehearse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var again snapshot
 	announced = nil
-	err = r.run(ctx, step{"lift its protection", up(unprotected)}, step{"destroy it", func() error { return unprotected.Destroy(ctx) }},
-		step{"bring it up again", up(unprotected)}, step{"wait for its pods", settle(&again, &snapshot{})})
-	for name, storage := range after.storage {
-		if again.storage[name] == storage {
-			r.found = append(r.found, name)
-		} else if err == nil {
-			r.problem("the volume %s had %s, and has other storage after destroy and up: %q", name, storage, again.storage[name])
-		}
-	}
-	slices.Sort(r.found)
-	return err
+	return r.run(ctx, step{"lift its protection", up(unprotected)},
+		step{"destroy it", func() (err error) {
+			if err = unprotected.Destroy(ctx); err == nil {
+				r.found, err = unprotected.Kept()
+			}
+			return err
+		}},
+		step{"bring it up again", func() error {
+			err := up(unprotected)()
+			imports := slices.DeleteFunc(r.seen.done, func(done string) bool { return !strings.HasPrefix(done, "import ") })
+			if err == nil && len(imports) < len(r.found) {
+				r.problem("destroy kept %d resources with data, and the next up found %d: %s", len(r.found), len(imports), imports)
+			}
+			return err
+		}},
+		step{"wait for its pods", settle(&after, &snapshot{})})
 }
 
 // upBase brings the stack up as it is at the base.
@@ -178,14 +199,15 @@ func (r *rehearsal) upBase(ctx context.Context) error {
 	up := exec.CommandContext(ctx, r.BaseSandbox, "up", "--repository", r.BaseProject, "--stacks", r.BaseStacks, "--stack", r.Stack,
 		"--dir", r.Dir, "--toolchain", filepath.Dir(r.BaseSandbox))
 	up.Stdout, up.Stderr, up.Cancel = r.Out, &said, func() error { return up.Process.Signal(os.Interrupt) }
-	if up.Run() != nil {
-		return errors.New(strings.TrimPrefix(strings.TrimSpace(said.String()), "sandbox: "))
+	if err := up.Run(); err != nil {
+		return fmt.Errorf("%s (%w)", strings.TrimPrefix(strings.TrimSpace(said.String()), "sandbox: "), err)
 	}
 	return nil
 }
 
 // settled waits until all pods are ready, and those that end have ended, for some seconds. Then it returns what there is.
-func (r *rehearsal) settled(ctx context.Context, before snapshot, announced []effects.Effect) (last snapshot, err error) {
+func (r *rehearsal) settled(ctx context.Context, cfg *config.Stack, before snapshot, announced []effects.Effect) (
+	last snapshot, err error) {
 	const pause, calm, patience = 500 * time.Millisecond, 3 * time.Second, 2 * time.Minute
 	cluster, err := r.change.Cluster().RESTConfig()
 	if err != nil {
@@ -204,6 +226,7 @@ func (r *rehearsal) settled(ctx context.Context, before snapshot, announced []ef
 			last, changed = now, time.Now()
 		}
 		still := time.Since(changed)
+		now.unready = append(now.unready, now.wants(cfg)...)
 		if len(now.unready) == 0 && (still > 5*calm || still > calm && !before.keeps(now, announced)) {
 			return now, nil
 		}
@@ -264,11 +287,11 @@ func (s steps) counts() string {
 	return strings.TrimSuffix(strings.TrimPrefix(fmt.Sprint(of), "map["), "]")
 }
 
-// unplanned finds what the engine has done without a plan.
-func (r *rehearsal) unplanned(plan steps) {
+// unplanned finds what the engine does without a plan.
+func (r *rehearsal) unplanned(problem string, plan steps) {
 	for _, done := range r.seen.done {
 		if !slices.Contains(plan.done, done) {
-			r.problem("the engine has not planned before: %s", done)
+			r.problem("%s: %s", problem, done)
 		}
 	}
 }

@@ -13,14 +13,15 @@ import (
 type Summary struct {
 	stack, base, plan string
 	began             time.Time
-	// took are the steps, and ended is what has lost pods, nodes, or itself. found are volumes whose storage a second up has
-	// found, and placeholders are the paths of encrypted values.
+	// took are the steps, and ended is what has lost pods, nodes, or itself. found is what outlives a destroy, and placeholders
+	// are the paths of encrypted values.
 	took, ended, found, placeholders []string
 	// attempts are the jobs that have lost pods. kept is how many workloads, pools, and claims have lost nothing.
 	attempts []string
 	kept     int
 	problems []string
-	refusals refusals
+	// baseRefusals keep the base from coming up. The change then comes up from nothing.
+	refusals, baseRefusals refusals
 }
 
 // OK reports whether everything was accepted, and has happened as announced.
@@ -82,12 +83,15 @@ func (s Summary) String() string {
 		said := strings.Split(strings.TrimSpace(refused.Says), "\n")
 		add(refused.Who+" refuses "+refused.Where, said[:min(len(said), 4)])
 	}
+	for _, refused := range s.baseRefusals {
+		add("before this change, "+refused.Who+" refuses "+refused.Where, strings.Split(strings.TrimSpace(refused.Says), "\n")[:1])
+	}
 	add("not as announced", s.problems)
 	add("ended", s.ended)
 	if len(s.attempts) > 0 {
 		lines = append(lines, "jobs whose attempt ended: "+strings.Join(s.attempts, ", "))
 	}
-	add("storage found after destroy and up", s.found)
+	add("kept by destroy", s.found)
 	add("placeholders instead of encrypted values", s.placeholders)
 	lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan,
 		"took: "+strings.Join(s.took, ", "),

@@ -242,6 +242,11 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 		*list = append(*list, names...)
 	}
 	end(all || u.before.pools[pool].nodes > 0, "pool "+pool)
+	for _, name := range slices.Sorted(maps.Keys(u.before.Brokers)) {
+		if u.before.Brokers[name].Pool == pool {
+			end(all, name)
+		}
+	}
 	for _, name := range u.before.Running() {
 		training, is := u.before.Trainings[name], u.after.Trainings[name]
 		if is.Replicas() == 0 {
@@ -263,11 +268,9 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready "+
 				"on other nodes, and trains %s", roles, name, u.start(is))
 		}
-		if servers, has := u.before.Brokers[training.contract().NATS]; has && servers.Pool == pool {
-			end(all, training.contract().NATS)
-			if rounds == 0 || servers.Size == 1 {
-				say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
-			}
+		servers := u.before.Brokers[training.contract().NATS]
+		if servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
+			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {

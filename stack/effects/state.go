@@ -123,6 +123,10 @@ func Read(resources map[resource.URN]map[string]any) State {
 			object := empty()
 			text, err := json.Marshal(outputs)
 			if err == nil && json.Unmarshal(text, object) == nil {
+				// Kueue suspends a job until there is room. One that the user suspends is not registered.
+				if set, is := object.(*queue.JobSet); is && set.Labels[queue.QueueLabel] != "" {
+					set.Spec.Suspend = nil
+				}
 				state.Add(object)
 			}
 		}

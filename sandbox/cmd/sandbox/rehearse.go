@@ -18,7 +18,7 @@ func rehearseCommand(f *flags) *cobra.Command {
 	const short = "Bring a stack up as it was, update it to the working tree, and compare that with the preview"
 	command := run("rehearse", short, func(ctx context.Context) error {
 		// The sandbox of the stack itself, if it is up, goes on.
-		f.Dir, f.Out = filepath.Join(f.Dir, "rehearsal"), os.Stderr
+		f.Dir, f.Out = filepath.Join(f.Dir, "rehearsal", f.Stack), os.Stderr
 		if err := errors.Join(os.MkdirAll(f.Dir, 0o700), f.buildToolchain(ctx)); err != nil {
 			return err
 		}
