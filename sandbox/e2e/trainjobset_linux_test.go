@@ -31,7 +31,6 @@ func TestTrainJobSet(t *testing.T) {
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))
 	r.assertEnded(t, "set")
 	t.Run("interrupted", r.testInterrupted)
-	t.Run("recovery", r.testKept)
 }
 
 // assertEnded checks that no pod of a complete job runs, but for the completion's, which ends too,
