@@ -207,7 +207,9 @@ func (u *update) brokers() {
 	for _, name := range slices.Sorted(maps.Keys(u.before.Brokers)) {
 		was := u.before.Brokers[name]
 		is, stays := u.after.Brokers[name]
-		changed := func(path string) bool { return !maps.Equal(flat(output(was.object, path)), flat(output(is.object, path))) }
+		changed := func(path string) bool {
+			return !maps.Equal(flat(output(was.object, path)), flat(output(is.object, path)))
+		}
 		const version = "spec.version" // which the operator changes server by server
 		var paths []string
 		for _, path := range append(slices.Clip(nats.ReplacedBy), version) {
