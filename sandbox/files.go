@@ -107,7 +107,7 @@ func (s source) read() (input.StackFile, error) {
 	return file, err
 }
 
-// Placeholders returns the paths of the encrypted values of the stack file, in place of which the sandbox has others.
+// Placeholders returns the paths of the encrypted values of the stack file, which the sandbox replaces.
 func (s *Sandbox) Placeholders() []string {
 	file, err := s.source.read()
 	if err != nil {

@@ -17,7 +17,11 @@ case $STACKS in /* | *..*)
 	;;
 esac
 if [ ! -e "$STACKS/Pulumi.$STACK.yaml" ]; then
-	echo "there is no $STACKS/Pulumi.$STACK.yaml: to take a stack down, destroy it before its file goes" >&2
+	if git cat-file -e "$commit:./$STACKS/Pulumi.$STACK.yaml" 2> /dev/null; then
+		echo "$STACKS/Pulumi.$STACK.yaml is gone since $BASE: destroy the stack before its file goes" >&2
+	else
+		echo "there is no stack $STACK: write STACK=NAME for one of" "$STACKS"/Pulumi.*.yaml >&2
+	fi
 	exit 2
 fi
 base=$(mktemp -d)
@@ -32,6 +36,10 @@ else
 	others=(':!.github' ':!docs' ':!sandbox' ':!scripts' ':!tests' ':!examples' ':!*_test.go' ':!*.md' ':!Makefile' ':!Pulumi.*.yaml')
 	if [ "${PROGRAM:-}" != same ] && [ -n "$(git diff --name-only "$commit" -- . "${others[@]}"
 		git ls-files --others --exclude-standard -- . "${others[@]}")" ]; then
+		if [ ! -e "$base/scripts/compile-sandbox.sh" ]; then
+			echo "$BASE has no sandbox that this one can run: write PROGRAM=same, or a newer BASE" >&2
+			exit 2
+		fi
 		echo "the program differs: compiling that of $BASE" >&2
 		# What it has in common with this one need not be compiled again.
 		mkdir "$base/.sandbox"

@@ -9,8 +9,7 @@ import (
 	"persia/config"
 )
 
-// most is how long a comment may be: on GitHub 65,536 characters, of which the rehearsal has a part. Bytes are counted
-// here, which are never fewer.
+// most limits a comment, in bytes. GitHub allows 65,536 characters, and the rehearsal of the stack needs some of them.
 const most = 60 << 10
 
 // mostOfPart is how long each part but the diff may be. The diff comes last, and has the rest.

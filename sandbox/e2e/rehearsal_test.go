@@ -40,8 +40,8 @@ func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, edit string
-		// ended are parts of what the rehearsal has seen to end, in their order.
-		ended []string
+		// says are parts of the summary.
+		says []string
 	}{
 		{"an image", `jobs: [{name: train, dataloader: {image: "persia/training:2"}}]`, []string{"train-dataloader: 1 of 1 ended"}},
 		{"NATS's size", `nats: {size: 1}`, nil},
@@ -82,7 +82,7 @@ jobs: [{name: train, nnWorker: {nodePool: gpus}}]`, []string{"train-nn-worker: 2
 			}
 			summary := rehearse(func(e *effects.Effect) { lied = lied || len(e.Ends) > 0 })
 			assert.True(t, summary.OK(), "%s", summary.String())
-			for _, part := range c.ended {
+			for _, part := range c.says {
 				assert.Contains(t, summary.String(), part)
 			}
 			if lied && !strings.Contains(c.edit, "set,") { // what is in a queue may end at any time

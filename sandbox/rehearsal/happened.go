@@ -2,7 +2,6 @@ package rehearsal
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -21,18 +20,17 @@ import (
 	"persia/workload/pedl"
 )
 
-// snapshot is what a cluster has at a moment.
+// snapshot describes a cluster at one moment.
 type snapshot struct {
 	// objects are the UIDs of pods by workload, as in [effects.Effect], of nodes by "pool NAME", and of claims by "claim NAME".
+	// A pod whose containers have restarted counts as another one.
 	objects map[string]map[types.UID]bool
-	// storage is what volumes consist of, by name, without those that a driver has created.
-	storage map[string]string
 	// unready are the pods that are neither ready nor at their end.
 	unready []string
 }
 
 func look(ctx context.Context, client kubernetes.Interface) (snapshot, error) {
-	s, of, all := snapshot{objects: map[string]map[types.UID]bool{}, storage: map[string]string{}}, client.CoreV1(), metav1.ListOptions{}
+	s, of, all := snapshot{objects: map[string]map[types.UID]bool{}}, client.CoreV1(), metav1.ListOptions{}
 	add := func(name string, uid types.UID) {
 		if s.objects[name] == nil {
 			s.objects[name] = map[types.UID]bool{}
@@ -51,13 +49,13 @@ func look(ctx context.Context, client kubernetes.Interface) (snapshot, error) {
 	if err != nil {
 		return s, err
 	}
-	volumes, err := of.PersistentVolumes().List(ctx, all)
-	if err != nil {
-		return s, err
-	}
 	for _, pod := range pods.Items {
+		restarts := 0
+		for _, container := range pod.Status.ContainerStatuses {
+			restarts += int(container.RestartCount)
+		}
 		if workload := workloadOf(pod); workload != "" {
-			add(workload, pod.UID)
+			add(workload, types.UID(fmt.Sprintf("%s, restarted %d times", pod.UID, restarts)))
 		}
 		over := pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 		if !over && (!status.Ready(pod) || pod.DeletionTimestamp != nil) {
@@ -69,12 +67,6 @@ func look(ctx context.Context, client kubernetes.Interface) (snapshot, error) {
 	}
 	for _, claim := range claims.Items {
 		add("claim "+claim.Name, claim.UID)
-	}
-	for _, volume := range volumes.Items {
-		if _, dynamic := volume.Annotations["pv.kubernetes.io/provisioned-by"]; !dynamic {
-			source, _ := json.Marshal(volume.Spec.PersistentVolumeSource)
-			s.storage[volume.Name] = string(source)
-		}
 	}
 	return s, nil
 }

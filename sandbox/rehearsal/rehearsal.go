@@ -25,7 +25,7 @@ import (
 	"persia/stack/effects"
 )
 
-// Options describe a rehearsal. The sandbox's options are those of the change, and its Dir is the rehearsal's own.
+// Options describe a rehearsal. The embedded options are those of the change. No other sandbox may use their Dir.
 type Options struct {
 	sandbox.Options
 	// Base names what the stack is brought up from: the stack file in BaseStacks, with the program of BaseProject, or with

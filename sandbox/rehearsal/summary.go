@@ -93,8 +93,10 @@ func (s Summary) String() string {
 	}
 	add("kept by destroy", s.found)
 	add("placeholders instead of encrypted values", s.placeholders)
-	lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan,
-		"took: "+strings.Join(s.took, ", "),
+	if s.plan != "" {
+		lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan)
+	}
+	lines = append(lines, "took: "+strings.Join(s.took, ", "),
 		"not judged: machines, quotas, and stock, which `persia preflight` asks Google for")
 	lines = strings.Split(strings.Join(lines, "\n"), "\n")
 	if more := len(lines) - 25; more > 0 {
