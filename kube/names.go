@@ -51,9 +51,3 @@ func Labels(name, instance string) map[string]string {
 func Meta(namespace, name string, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels}
 }
-
-// PodSecurity returns the labels of a namespace that enforces one of Kubernetes' Pod Security
-// Standards: restricted, baseline, or privileged, which admits any pod.
-func PodSecurity(standard string) map[string]string {
-	return map[string]string{"pod-security.kubernetes.io/enforce": standard}
-}

@@ -1,21 +1,15 @@
 package kube
 
 import (
-	"cmp"
-	"fmt"
-	"strings"
-	"text/template"
+	_ "embed"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/yaml"
 
 	"persia/capacity"
 )
@@ -23,9 +17,9 @@ import (
 // Operator is a program that acts on custom resources or jobs, and runs as one Deployment, with its own
 // identity, in its own namespace.
 type Operator struct {
-	// Manifest has the objects of the operator, as YAML documents in which text/template fills in the other
-	// fields. The Deployment comes first, with the name of the operator and of its account, and then the
-	// Namespace. What all operators have in common is added: see [Objects.AddOperator] and read.
+	// Manifest is a [Manifest] of the operator, with the other fields as values. The Deployment comes first, with the
+	// name of the operator and of its account, and then the Namespace. What all operators have in common is added:
+	// see [Objects.AddOperator] and read.
 	Manifest string
 	Image    string `pulumi:"image"`
 	Requests capacity.Resources
@@ -36,25 +30,16 @@ type Operator struct {
 	Kinds map[string]*extensionsv1.CustomResourceDefinition
 }
 
-// resourceAnnotation of an object in a manifest is the name of its resource in Pulumi, where that is not the object's.
-const resourceAnnotation = "resource"
-
 // AddOperator registers an operator after needs. It returns the resource that is ready last, when the
 // operator serves its kinds and its webhooks: the Deployment, or the Service of the webhooks.
 func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.CustomResource) pulumi.CustomResource {
-	deployment, objects, err := operator.read(o.Images.Reference(operator.Image))
-	if err != nil {
-		o.Fail(err)
-		return &Object{}
-	}
+	deployment, objects := operator.read(o.Images.Reference(operator.Image))
 	o.Outputs = operator
 	own, inNamespace := deployment.ObjectMeta, needs
 	var before []pulumi.CustomResource
 	var webhooks *corev1.Service
 	for _, object := range objects {
-		meta := metaOf(object)
-		resource, after := cmp.Or(meta.Annotations[resourceAnnotation], meta.Name), inNamespace
-		delete(meta.Annotations, resourceAnnotation)
+		resource, after := resourceOf(object, metaOf(object).Name), inNamespace
 		switch object := object.(type) {
 		case *corev1.Namespace:
 			inNamespace = append(Needs(o.Add(name, object, needs)), needs...)
@@ -70,7 +55,7 @@ func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.Cus
 			}
 		}
 		registered := o.Add(resource, object, after)
-		if binding := BindingOf(object, own); binding != nil {
+		if binding := bindingOf(object, own); binding != nil {
 			registered = o.Add(resource, binding, append(Needs(registered), inNamespace...))
 		}
 		before = append(before, registered)
@@ -89,8 +74,8 @@ func (o *Objects) AddOperator(name string, operator Operator, needs []pulumi.Cus
 	return o.Add(name, webhooks, append(Needs(ready), needs...))
 }
 
-// BindingOf gives an account a role with the account's name. It returns nil for other objects.
-func BindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
+// bindingOf gives an account a role with the account's name. It returns nil for other objects.
+func bindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: own.Namespace, Name: own.Name}}
 	reference := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Name: own.Name}
 	switch role := object.(type) {
@@ -106,24 +91,17 @@ func BindingOf(object runtime.Object, own metav1.ObjectMeta) runtime.Object {
 	return nil
 }
 
+// operatorPolicies are the policies of the namespace of an operator's Deployment.
+//
+//go:embed operator.yaml
+var operatorPolicies string
+
 // read reads the manifest of an operator, whose image nodes pull from a reference. It completes the Deployment, and
 // adds policies that close the namespace in both directions, except for the operator's connections to the API server.
-func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object, error) {
-	text, err := Fill(o.Manifest, struct {
-		Image, Configuration string
-		Requests             corev1.ResourceList
-	}{image, o.Configuration, Requests(o.Requests)})
-	if err != nil {
-		return nil, nil, err
-	}
-	var objects []runtime.Object
-	for document := range strings.SplitSeq(text, "---\n") {
-		object, err := decode([]byte(document))
-		if err != nil {
-			return nil, nil, fmt.Errorf("%w in the manifest of an operator:\n%s", err, document)
-		}
-		objects = append(objects, object)
-	}
+func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object) {
+	objects := Manifest(o.Manifest, map[string]any{
+		"Image": image, "Configuration": o.Configuration, "Requests": Requests(o.Requests),
+	})
 	deployment := objects[0].(*appsv1.Deployment)
 	deployment.Labels = Labels(deployment.Name, deployment.Name)
 	for _, object := range objects {
@@ -132,14 +110,7 @@ func (o Operator) read(image string) (*appsv1.Deployment, []runtime.Object, erro
 		}
 	}
 	complete(deployment)
-	own := deployment.ObjectMeta
-	apiServer := &networkingv1.NetworkPolicy{ObjectMeta: Meta(own.Namespace, own.Name+"-api-server", own.Labels)}
-	apiServer.Spec = networkingv1.NetworkPolicySpec{
-		PodSelector: *deployment.Spec.Selector,
-		PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
-		Egress:      append(ToAPIServer(), networkingv1.NetworkPolicyEgressRule{Ports: DNS()}),
-	}
-	return deployment, append(objects[1:], Closed(own), apiServer), nil
+	return deployment, append(objects[1:], Manifest(operatorPolicies, deployment)...)
 }
 
 // complete gives a Deployment what all operators have in common. It runs one replica, and stops the old one
@@ -152,33 +123,4 @@ func complete(deployment *appsv1.Deployment) {
 	spec.Template.Labels = deployment.Labels
 	spec.Template.Spec.ServiceAccountName = deployment.Name
 	Restrict(&spec.Template.Spec, *spec.Template.Spec.SecurityContext.RunAsUser)
-}
-
-func metaOf(object runtime.Object) *metav1.ObjectMeta {
-	return object.(metav1.ObjectMetaAccessor).GetObjectMeta().(*metav1.ObjectMeta)
-}
-
-// decode reads an object of one of Kubernetes' own kinds.
-func decode(document []byte) (runtime.Object, error) {
-	var kind metav1.TypeMeta
-	if err := yaml.Unmarshal(document, &kind); err != nil {
-		return nil, err
-	}
-	object, err := kinds.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
-	if err != nil {
-		return nil, err
-	}
-	return object, yaml.UnmarshalStrict(document, object)
-}
-
-// Fill fills in a text/template. Its function json writes a value into YAML, in one line, and hash is [Hash].
-func Fill(text string, values any) (string, error) {
-	asJSON := func(value any) string { return string(JSON(value)) }
-	parsed, err := template.New("").Funcs(template.FuncMap{"json": asJSON, "hash": Hash}).Parse(text)
-	if err != nil {
-		return "", err
-	}
-	var filled strings.Builder
-	err = parsed.Execute(&filled, values)
-	return filled.String(), err
 }

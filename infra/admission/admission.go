@@ -4,12 +4,14 @@
 package admission
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 
+	"persia/config/input"
 	"persia/kube"
 )
 
@@ -34,33 +36,26 @@ const (
 	StackAnnotation = "persia.com/stack"
 )
 
+//go:embed policies.yaml
+var policies string
+
 // NewPolicies registers the policies, each with what puts it into force. It returns what must exist before pods.
 func NewPolicies(r *kube.Registrar, name string, args Args) []pulumi.CustomResource {
 	var bindings []pulumi.CustomResource
 	objects := r.Component("persia:admission:Policies", name)
-	for _, policy := range []*admissionv1.ValidatingAdmissionPolicy{
-		podsPolicy(name+"-pods", args.Namespaces),
-		imagesPolicy(name+"-images", args.ImageNamespaces, repositories(args.Images)),
-		claimsPolicy(name+"-claims", args.ClaimNamespaces),
-	} {
-		policy.Annotations = map[string]string{StackAnnotation: args.Stack}
-		registered := objects.Add(policy.Name, policy, nil)
-		bindings = append(bindings, objects.Add(policy.Name, binding(policy), kube.Needs(registered)))
+	args.Images = slices.Compact(slices.Sorted(slices.Values(input.Words(args.Images, repository))))
+	for _, list := range []*[]string{&args.Namespaces, &args.ImageNamespaces, &args.ClaimNamespaces} {
+		*list = slices.Sorted(slices.Values(*list))
+	}
+	for pair := range slices.Chunk(kube.Manifest(policies, args), 2) {
+		name := pair[0].(*admissionv1.ValidatingAdmissionPolicy).Name
+		bindings = append(bindings, objects.Add(name, pair[1], kube.Needs(objects.Add(name, pair[0], nil))))
 	}
 	return bindings
 }
 
-// repositories returns the images without tag and digest, in the spelling of the pods: a policy
-// compares text, so docker.io/library/nats and nats differ.
-func repositories(images []string) []string {
-	var names []string
-	for _, image := range images {
-		names = append(names, repository(image))
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
+// repository returns an image without tag and digest, in the spelling of the pods: a policy compares text, so
+// docker.io/library/nats and nats differ.
 func repository(image string) string {
 	image, _, _ = strings.Cut(image, "@")
 	if tag := strings.LastIndex(image, ":"); tag > strings.LastIndex(image, "/") {

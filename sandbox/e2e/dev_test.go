@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/internal/testkit"
-	"persia/kube"
 )
 
 // TestDev follows the stack dev, one node with a GPU and PERSIA's adult-income example, from
@@ -91,7 +90,7 @@ func (s *stack) assertDev() {
 	text, err := s.CoreV1().RESTClient().Get().
 		AbsPath("/apis/monitoring.googleapis.com/v1/namespaces/persia/podmonitorings/metrics-gateways").DoRaw(s.t.Context())
 	require.NoError(s.t, err)
-	var monitoring kube.PodMonitoring
+	var monitoring struct{ Spec struct{ Selector metav1.LabelSelector } }
 	require.NoError(s.t, json.Unmarshal(text, &monitoring))
 	s.assertOn("system", 1, s.pods("persia", metav1.FormatLabelSelector(&monitoring.Spec.Selector)))
 

@@ -12,7 +12,6 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -44,11 +43,16 @@ type Broker struct {
 }
 
 func brokerOf(nats config.NATS) Broker {
-	servers := kube.Namespace(Namespace)
-	servers.PodSelector = &metav1.LabelSelector{MatchLabels: serverLabels(nats)}
+	servers := networkingv1.NetworkPolicyPeer{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: Namespace}},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": "nats", "nats_cluster": nats.Name}},
+	}
+	port := networkingv1.NetworkPolicyPort{Protocol: new(corev1.ProtocolTCP), Port: new(intstr.FromInt32(config.NATSPort))}
 	return Broker{
-		URL:    fmt.Sprintf("nats://%s:%d", nats.Host(), clientPort),
-		Egress: networkingv1.NetworkPolicyEgressRule{To: kube.Peers(servers), Ports: kube.TCP(clientPort)},
+		URL: fmt.Sprintf("nats://%s:%d", nats.Host(), config.NATSPort),
+		Egress: networkingv1.NetworkPolicyEgressRule{
+			To: []networkingv1.NetworkPolicyPeer{servers}, Ports: []networkingv1.NetworkPolicyPort{port},
+		},
 	}
 }
 
@@ -66,22 +70,30 @@ type Cluster struct {
 	Ready []pulumi.CustomResource
 }
 
+//go:embed cluster.yaml
+var clusterManifest string
+
 // NewCluster registers a NatsCluster, and the policies that admit only its clients.
 func NewCluster(r *kube.Registrar, name string, args ClusterArgs) Cluster {
+	of := kube.ByKind(clusterManifest, struct {
+		*ClusterArgs
+		PriorityClass string
+		Exporter      config.Image
+		Stay          int
+	}{&args, config.PriorityNATS.Name, config.ImageNATSExporter, args.NATS.Size - 1})
 	objects := r.Component("persia:nats:Cluster", name)
-	objects.Add(name, serverPolicy(args), args.Needs)
+	objects.Add(name, of["NetworkPolicy"], args.Needs)
 	if args.Monitoring == kube.ManagedPrometheus && args.NATS.Metrics {
-		objects.Add(name, podMonitoring(args.NATS), args.Needs)
+		objects.Add(name, of["PodMonitoring"], args.Needs)
 	}
 	if args.Monitoring != "" && args.NATS.Metrics {
-		objects.Add(name, kube.Alerts(args.Monitoring, meta(args.NATS), alerts), args.Needs)
+		meta := kube.Meta(Namespace, args.NATS.Name, kube.Labels("nats", args.NATS.Name))
+		objects.Add(name, kube.Alerts(args.Monitoring, meta, alerts), args.Needs)
 	}
-	kind := metav1.TypeMeta{APIVersion: apiVersion, Kind: Kind} // for which the operator creates servers
-	custom := &kube.Custom[fields]{TypeMeta: kind, ObjectMeta: meta(args.NATS), Spec: clusterSpec(args)}
-	servers := objects.Add(name, custom, args.Needs, kube.RolloutTimeouts(args.NATS.Size),
+	servers := objects.Add(name, of[Kind], args.Needs, kube.RolloutTimeouts(args.NATS.Size),
 		// The name is taken until the old object is deleted.
 		pulumi.ReplaceOnChanges(ReplacedBy), pulumi.DeleteBeforeReplace(true))
-	budget := objects.Add(name, disruptionBudget(args.NATS), args.Needs, kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
+	budget := objects.Add(name, of["PodDisruptionBudget"], args.Needs, kube.RolloutTimeouts(args.NATS.Size), recreatedWith(servers))
 	cluster := Cluster{Broker: brokerOf(args.NATS), Objects: kube.Needs(servers), Ready: kube.Needs(budget)}
 	objects.Outputs = cluster
 	return cluster
@@ -94,31 +106,6 @@ var ReplacedBy = []string{
 	"spec.serverImage", "spec.pod", "spec.template", "spec.natsConfig.maxPending", "spec.lameDuckDurationSeconds",
 }
 
-// disruptionBudget allows one server to be evicted at a time. It counts the servers
-// that stay: for pods that a custom resource owns, Kubernetes does not know how many
-// there should be, so a maximum of unavailable pods would forbid every eviction.
-//
-// It is also what waits for the servers, so that nothing else has to: Kubernetes writes into its
-// status how many pods of the version are ready.
-func disruptionBudget(nats config.NATS) *policyv1.PodDisruptionBudget {
-	object := meta(nats)
-	object.Annotations = map[string]string{"pulumi.com/waitFor": fmt.Sprintf("jsonpath={.status.currentHealthy}=%d", nats.Size)}
-	pods := serverLabels(nats)
-	pods[versionLabel] = nats.Version
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: object,
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: new(intstr.FromInt(nats.Size - 1)),
-			// Otherwise, a pod that crashes forever would prevent its node from being drained.
-			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
-			Selector:                   &metav1.LabelSelector{MatchLabels: pods},
-		},
-	}
-}
-
-// versionLabel is the label that the operator changes when it has upgraded a server.
-const versionLabel = "nats_version"
-
 // recreatedWith creates the budget after the NatsCluster, and recreates it when it must count other
 // pods: the status of the old one would still count the previous pods.
 func recreatedWith(servers pulumi.CustomResource) pulumi.ResourceOption {
@@ -128,41 +115,6 @@ func recreatedWith(servers pulumi.CustomResource) pulumi.ResourceOption {
 		pulumi.DeleteBeforeReplace(true),
 		pulumi.ReplaceOnChanges([]string{"spec.selector"}),
 	)
-}
-
-// serverPolicy admits clients, other servers, and the collectors of metrics. The kubelet's probes need no rule. A
-// server connects only to other servers, which it looks up by name.
-func serverPolicy(args ClusterArgs) *networkingv1.NetworkPolicy {
-	servers := networkingv1.NetworkPolicyPeer{
-		PodSelector: &metav1.LabelSelector{MatchLabels: serverLabels(args.NATS)},
-	}
-	clients := kube.Namespace(config.JobNamespace)
-	clients.PodSelector = &args.Clients
-	collectors := kube.Namespace(kube.CollectorNamespace)
-	return &networkingv1.NetworkPolicy{
-		ObjectMeta: meta(args.NATS),
-		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: *servers.PodSelector,
-			PolicyTypes: kube.BothWays(),
-			Ingress: []networkingv1.NetworkPolicyIngressRule{
-				{From: kube.Peers(clients), Ports: kube.TCP(clientPort)},
-				{From: kube.Peers(servers), Ports: kube.TCP(routePort)},
-				{From: kube.Peers(collectors), Ports: kube.TCP(monitoringPort, metricsPort)},
-			},
-			Egress: []networkingv1.NetworkPolicyEgressRule{
-				{To: kube.Peers(servers), Ports: kube.TCP(routePort)},
-				{Ports: kube.DNS()},
-			},
-		},
-	}
-}
-
-func podMonitoring(nats config.NATS) *kube.PodMonitoring {
-	return kube.NewPodMonitoring(meta(nats), metav1.LabelSelector{MatchLabels: serverLabels(nats)}, metricsPort)
-}
-
-func meta(nats config.NATS) metav1.ObjectMeta {
-	return kube.Meta(Namespace, nats.Name, kube.Labels("nats", nats.Name))
 }
 
 // alerts are alerting rules of all servers.
@@ -175,9 +127,8 @@ const Namespace = config.NATSNamespace
 
 // The kind of a NatsCluster, and its type in Pulumi.
 const (
-	apiVersion = "nats.io/v1alpha2"
-	Kind       = "NatsCluster"
-	Token      = "kubernetes:" + apiVersion + ":" + Kind
+	Kind  = "NatsCluster"
+	Token = "kubernetes:nats.io/v1alpha2:" + Kind
 )
 
 //go:embed operator.yaml

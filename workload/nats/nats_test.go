@@ -10,7 +10,6 @@ import (
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
-	"persia/kube"
 )
 
 // seeds are PERSIA's own two NatsClusters as settings of a stack, and one that uses all settings.
@@ -49,10 +48,11 @@ func natsOf(t *testing.T, settings string) *testkit.Recorder {
 }
 
 func TestPodMonitoring(t *testing.T) {
-	monitoring := testkit.Object[kube.PodMonitoring](t, natsOf(t, seeds["everything"]).One(t, "kubernetes:monitoring.googleapis.com/v1:PodMonitoring", "broker"))
-	assert.Equal(t, "nats-io", monitoring.Namespace)
-	assert.Equal(t, map[string]string{"app": "nats", "nats_cluster": "broker"}, monitoring.Spec.Selector.MatchLabels)
-	assert.InDelta(t, 7777, monitoring.Spec.Endpoints[0]["port"], 0)
+	monitoring := natsOf(t, seeds["everything"]).One(t, "kubernetes:monitoring.googleapis.com/v1:PodMonitoring", "broker")
+	assert.Equal(t, "nats-io", testkit.At(t, monitoring, "metadata.namespace"))
+	servers := map[string]any{"app": "nats", "nats_cluster": "broker"}
+	assert.Equal(t, servers, testkit.At(t, monitoring, "spec.selector.matchLabels"))
+	assert.Equal(t, 7777.0, testkit.At(t, monitoring, "spec.endpoints[0].port"))
 }
 
 func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {

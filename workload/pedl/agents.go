@@ -2,76 +2,34 @@ package pedl
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 	"strconv"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
 	"persia/kube"
 )
 
-const (
-	agentName = "pedl-agent"
-	// masterAddressKey is a variable of the agents, and the key that it comes from.
-	masterAddressKey = "PEDL_MASTER_HOST"
-	dockerSocket     = "/var/run/docker.sock"
-)
+// masterAddressKey is a variable of the agents, and the key of the ConfigMap that it comes from.
+const masterAddressKey = "PEDL_MASTER_HOST"
 
-// NewAgents registers the DaemonSet of the agents on all nodes that have the label, after needs. Trials get the address
-// of the master from their agents, because Docker's containers do not know the names of Kubernetes.
+//go:embed agents.yaml
+var agentsManifest string
+
+// NewAgents registers the DaemonSet of the agents on all nodes that have the label, after needs.
 func NewAgents(r *kube.Registrar, name string, args Args, masterIP pulumi.Input, needs []pulumi.CustomResource) {
+	of := kube.ByKind(agentsManifest, struct {
+		Args
+		Env            []corev1.EnvVar
+		AllTolerations []corev1.Toleration
+	}{args, agentEnv(args.PEDL), agentTolerations(args)})
 	objects := r.Component("persia:pedl:Agents", name)
-	policy := objects.Add(name, agentPolicy(), needs)
-	address := objects.AddWith(name, &corev1.ConfigMap{
-		ObjectMeta: meta(AgentNamespaceName, agentName, agentName),
-	}, kube.Later{"data." + masterAddressKey: masterIP}, kube.Needs(policy))
-	objects.AddWith(name, daemonSet(args), restartedBy(address), kube.Needs(address))
-}
-
-func daemonSet(args Args) *appsv1.DaemonSet {
-	set := &appsv1.DaemonSet{
-		ObjectMeta: meta(AgentNamespaceName, agentName, agentName),
-		Spec: appsv1.DaemonSetSpec{
-			Selector:       &metav1.LabelSelector{MatchLabels: selector(agentName)},
-			UpdateStrategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.RollingUpdateDaemonSetStrategyType},
-			Template:       template(agentName, agentName, agentPod(args)),
-		},
-	}
-	// Nodes are labelled by others too, at any time, and one without Docker would hold up every update.
-	set.Annotations = map[string]string{"pulumi.com/skipAwait": "true"}
-	return set
-}
-
-func agentPod(args Args) corev1.PodSpec {
-	pod := corev1.PodSpec{
-		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
-		NodeSelector:     map[string]string{config.PEDLAgentTaint.Key: config.PEDLAgentTaint.Value},
-		Tolerations:      agentTolerations(args),
-		Containers: []corev1.Container{{
-			Name:            "agent",
-			Image:           args.Images.PrivateReference(args.PEDL.AgentImage),
-			ImagePullPolicy: args.PEDL.ImagePullPolicy,
-			Env:             agentEnv(args.PEDL),
-			Resources:       args.PEDL.Agent.Resources,
-			SecurityContext: withoutRights(),
-		}},
-	}
-	mountDocker(&pod)
-	return pod
-}
-
-// mountDocker gives the first container of a pod the node's Docker. A node without it keeps the pod waiting.
-func mountDocker(pod *corev1.PodSpec) {
-	const volume = "docker-socket"
-	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
-		HostPath: &corev1.HostPathVolumeSource{Path: dockerSocket, Type: new(corev1.HostPathSocket)},
-	}})
-	mounts := &pod.Containers[0].VolumeMounts
-	*mounts = append(*mounts, corev1.VolumeMount{Name: volume, MountPath: dockerSocket})
+	policy := objects.Add(name, of["NetworkPolicy"], needs)
+	address := objects.AddWith(name, of["ConfigMap"], kube.Later{"data." + masterAddressKey: masterIP}, kube.Needs(policy))
+	objects.AddWith(name, of["DaemonSet"], restartedBy(address), kube.Needs(address))
 }
 
 // agentTolerations returns tolerations for the taint of the agents' own nodes, for the taints in the
@@ -101,7 +59,7 @@ func sameToleration(a, b corev1.Toleration) bool {
 func agentEnv(pedl config.PEDL) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: masterAddressKey, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: agentName}, Key: masterAddressKey,
+			LocalObjectReference: corev1.LocalObjectReference{Name: "pedl-agent"}, Key: masterAddressKey,
 		}}},
 		{Name: "PEDL_MASTER_PORT", Value: strconv.Itoa(pedl.Service.Port)},
 		// An agent that starts again is the same one to its master.

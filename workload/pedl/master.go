@@ -6,29 +6,23 @@
 package pedl
 
 import (
+	_ "embed"
 	"fmt"
-	"maps"
+	"net/netip"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
-	"persia/config"
 	"persia/kube"
 )
 
-const (
-	masterName = "pedl-master"
-	// masterPort is where the master listens, behind whatever port its service has.
-	masterPort       = 8080
-	masterSecretName = "pedl-master-config"
-	masterConfigFile = "master.yaml"
-	masterConfigPath = "/etc/pedl/" + masterConfigFile
-)
+const masterName = "pedl-master"
+
+//go:embed master.yaml
+var masterManifest string
 
 // Master is the master, up and connected.
 type Master struct {
@@ -45,107 +39,36 @@ func NewMaster(r *kube.Registrar, name string, args Args, needs []pulumi.CustomR
 	master := Master{URL: fmt.Sprintf("http://%s.%s.svc:%d", masterName, NamespaceName, args.PEDL.Service.Port)}
 	objects := r.Component("persia:pedl:Master", name)
 	objects.Outputs = master
-	database := connectionOf(args.PEDL.Postgres)
-	policy := kube.Needs(objects.Add(name, masterPolicy(database), needs))
-	secret := objects.Add(name+"-config", &corev1.Secret{
-		ObjectMeta: meta(NamespaceName, masterSecretName, masterName),
-		Data:       map[string][]byte{masterConfigFile: masterConfig(database)},
-	}, policy)
-	master.Server = objects.AddWith(name, deployment(args), restartedBy(secret), kube.Needs(secret), kube.WorkloadTimeouts())
-	service := objects.Add(name, masterService(args.PEDL.Service), policy)
+	of := args.master()
+	policy := kube.Needs(objects.Add(name, of["NetworkPolicy"], needs))
+	secret := objects.Add(name+"-config", of["Secret"], policy)
+	master.Server = objects.AddWith(name, of["Deployment"], restartedBy(secret), kube.Needs(secret), kube.WorkloadTimeouts())
+	service := objects.Add(name, of["Service"], policy)
 	master.ClusterIP = service.Spec.MapIndex(pulumi.String("clusterIP"))
 	if args.PEDL.Ingress.Enabled {
-		objects.Add(name, masterIngress(args.PEDL), kube.Needs(service))
+		objects.Add(name, of["Ingress"], kube.Needs(service))
 	}
 	return master
 }
 
-func deployment(args Args) *appsv1.Deployment {
-	pod := masterPod(args)
-	args.Placement.Apply(&pod)
-	pod.NodeSelector = maps.Clone(pod.NodeSelector)
-	maps.Copy(pod.NodeSelector, args.PEDL.NodeSelector)
-	pod.Tolerations = slices.Concat(pod.Tolerations, args.PEDL.Tolerations)
-	return &appsv1.Deployment{
-		ObjectMeta: meta(NamespaceName, masterName, masterName),
-		Spec: appsv1.DeploymentSpec{
-			Replicas: new(int32(1)),
-			Selector: &metav1.LabelSelector{MatchLabels: selector(masterName)},
-			// Two masters would both schedule the trials of one database.
-			Strategy: appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType},
-			Template: template(masterName, masterName, pod),
-		},
+// master returns the objects of the master by their kinds.
+func (a Args) master() map[string]runtime.Object {
+	database, cidr, hosts := connectionOf(a.PEDL.Postgres), "", a.PEDL.Ingress.Hosts
+	if address, err := netip.ParseAddr(database.Host); err == nil {
+		cidr = fmt.Sprintf("%s/%d", database.Host, address.BitLen())
 	}
-}
-
-func masterPod(args Args) corev1.PodSpec {
-	const volume = "configuration"
-	pedl := args.PEDL
-	return corev1.PodSpec{
-		ImagePullSecrets: []corev1.LocalObjectReference{{Name: pullSecretName}},
-		SecurityContext:  &corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
-		Containers: []corev1.Container{{
-			Name:            "master",
-			Image:           args.Images.PrivateReference(pedl.MasterImage),
-			ImagePullPolicy: pedl.ImagePullPolicy,
-			Ports:           []corev1.ContainerPort{{Name: "http", ContainerPort: masterPort}},
-			Resources:       pedl.Resources,
-			ReadinessProbe: &corev1.Probe{
-				ProbeHandler: corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString("http")}},
-			},
-			VolumeMounts:    []corev1.VolumeMount{{Name: volume, MountPath: masterConfigPath, SubPath: masterConfigFile, ReadOnly: true}},
-			SecurityContext: withoutRights(),
-		}},
-		Volumes: []corev1.Volume{kube.SecretVolume(volume, masterSecretName)},
-	}
-}
-
-// withoutRights takes from a container whatever its image does not need to run as the user that it chooses.
-func withoutRights() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: new(false),
-		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-	}
-}
-
-func masterService(settings config.PEDLService) *corev1.Service {
-	object := service(masterName, masterName, corev1.ServiceSpec{
-		Type:                     settings.Type,
-		ClusterIP:                settings.ClusterIP,
-		ExternalIPs:              settings.ExternalIPs,
-		LoadBalancerIP:           settings.LoadBalancerIP,
-		LoadBalancerSourceRanges: settings.LoadBalancerSourceRanges,
-		Ports: []corev1.ServicePort{{
-			Name: "http", Port: int32(settings.Port), TargetPort: intstr.FromString("http"), NodePort: int32(settings.NodePort),
-		}},
-	})
-	object.Annotations = settings.Annotations
-	return object
-}
-
-// masterIngress leads each host to the master, or every request if none is named.
-func masterIngress(pedl config.PEDL) *networkingv1.Ingress {
-	hosts := pedl.Ingress.Hosts
 	if len(hosts) == 0 {
 		hosts = []string{""}
 	}
-	object := &networkingv1.Ingress{
-		ObjectMeta: meta(NamespaceName, masterName, masterName),
-		Spec:       networkingv1.IngressSpec{TLS: pedl.Ingress.TLS},
-	}
-	object.Annotations = pedl.Ingress.Annotations
-	for _, host := range hosts {
-		object.Spec.Rules = append(object.Spec.Rules, networkingv1.IngressRule{
-			Host: host,
-			IngressRuleValue: networkingv1.IngressRuleValue{HTTP: &networkingv1.HTTPIngressRuleValue{
-				Paths: []networkingv1.HTTPIngressPath{{
-					Path: "/", PathType: new(networkingv1.PathTypePrefix),
-					Backend: networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{
-						Name: masterName, Port: networkingv1.ServiceBackendPort{Number: int32(pedl.Service.Port)},
-					}},
-				}},
-			}},
-		})
-	}
-	return object
+	return kube.ByKind(masterManifest, struct {
+		Args
+		CIDR              string // of an external database
+		Configuration     []byte
+		NodeSelector      map[string]string
+		MasterTolerations []corev1.Toleration
+		Hosts             []string
+	}{
+		a, cidr, masterConfig(database), labels.Merge(a.Placement.NodeSelector, a.PEDL.NodeSelector),
+		slices.Concat(a.Placement.Tolerations, a.PEDL.Tolerations), hosts,
+	})
 }

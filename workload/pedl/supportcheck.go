@@ -1,6 +1,7 @@
 package pedl
 
 import (
+	_ "embed"
 	"fmt"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -13,55 +14,29 @@ import (
 	"persia/kube"
 )
 
-const (
-	supportCheckName = "test-pedl-support"
-	supportCheckPart = "pedl-support-check"
-	// supportCheckSeconds are for a node and its driver to come, and two images. A
-	// node without Docker takes all of them.
-	supportCheckSeconds = 900
-)
+//go:embed supportcheck.yaml
+var supportCheck string
 
 // NewSupportCheck registers the check of a node of a pool, after the driver. It ends whatever it finds:
 // the result is Succeeded, or Failed and why.
 func NewSupportCheck(r *kube.Registrar, name string, images config.Images, pool kube.Placement,
 	needs []pulumi.CustomResource) pulumi.Output {
-	job := r.Component("persia:pedl:SupportCheck", name).Add(name, supportCheck(images, pool), needs, kube.WorkloadTimeouts(),
+	check := kube.Manifest(supportCheck, struct {
+		kube.Placement
+		Docker, CUDA string
+		Requests     corev1.ResourceList
+	}{pool, images.Reference(config.ImageDocker.Reference()), config.ImageCUDA.Reference(), kube.Requests(capacity.PEDLSupportCheck)})
+	job := r.Component("persia:pedl:SupportCheck", name).Add(name, check[0], needs, kube.WorkloadTimeouts(),
 		// pulumi up --replace makes the new one first otherwise, whose name is taken.
 		pulumi.DeleteBeforeReplace(true))
 	return job.Status.ApplyT(supportResult)
-}
-
-func supportCheck(images config.Images, pool kube.Placement) *batchv1.Job {
-	pod := corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever,
-		Containers: []corev1.Container{{
-			Name:            "docker",
-			Image:           images.Reference(config.ImageDocker.Reference()),
-			Command:         []string{"docker", "run", "--rm", config.ImageCUDA.Reference(), "nvidia-smi"},
-			Resources:       corev1.ResourceRequirements{Requests: kube.Requests(capacity.PEDLSupportCheck)},
-			SecurityContext: withoutRights(),
-		}},
-	}
-	mountDocker(&pod)
-	pool.Apply(&pod)
-	job := &batchv1.Job{
-		ObjectMeta: meta(AgentNamespaceName, supportCheckName, supportCheckPart),
-		Spec: batchv1.JobSpec{
-			BackoffLimit:          new(int32(0)),
-			ActiveDeadlineSeconds: new(int64(supportCheckSeconds)),
-			Template:              template(supportCheckName, supportCheckPart, pod),
-		},
-	}
-	// If the check failed, Pulumi would fail the update. A Job has no condition before it ends.
-	job.Annotations = map[string]string{"pulumi.com/waitFor": "jsonpath={.status.conditions[0].type}"}
-	return job
 }
 
 // supportResult reads the end of the check from the status of its Job.
 func supportResult(fields map[string]any) (string, error) {
 	var status batchv1.JobStatus
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &status); err != nil {
-		return "", fmt.Errorf("status of %s: %w", supportCheckName, err)
+		return "", fmt.Errorf("status of test-pedl-support: %w", err)
 	}
 	for _, condition := range status.Conditions {
 		if condition.Status != corev1.ConditionTrue {

@@ -3,18 +3,15 @@ package persia
 import (
 	_ "embed"
 	"maps"
-	"math"
 	"strconv"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
 	"persia/config"
@@ -34,69 +31,41 @@ var serveScript string
 // FailedStatus is the exit status of the script after the training job has failed.
 const FailedStatus = 3
 
-// completionJob returns the Kubernetes Job that ends as a training job ends: its pod ends with success when
-// the training job is complete, and with [FailedStatus] when it has failed. Other changes make it another
-// one, because a failed job gets another chance when it is changed.
-func completionJob(args JobArgs, names names, changes string, podLabels map[string]string, pod corev1.PodSpec) *batchv1.Job {
-	labels := kube.Labels(config.Completion, names.completion)
+//go:embed completion.yaml
+var completionManifest string
+
+// completionObjects returns the Kubernetes Job of a completion, whose pod has one container and runs as a user, and, by
+// their kinds, the objects with which the pod can list the pods of the namespace. Other changes make it another Job.
+func completionObjects(
+	args JobArgs, names names, changes string, podLabels map[string]string, container corev1.Container, user int64, lists bool,
+) map[string]runtime.Object {
+	labels, contract := kube.Labels(config.Completion, names.completion), args.Job.Contract()
 	maps.Copy(podLabels, labels)
 	labels[config.JobLabel] = names.job
-	spec := batchv1.JobSpec{
-		// Its pod may be moved, and its node lost, as often as a long training sees.
-		BackoffLimit: new(int32(math.MaxInt32)),
-		PodFailurePolicy: &batchv1.PodFailurePolicy{Rules: []batchv1.PodFailurePolicyRule{{
-			Action: batchv1.PodFailurePolicyActionFailJob,
-			OnExitCodes: &batchv1.PodFailurePolicyOnExitCodesRequirement{
-				Operator: batchv1.PodFailurePolicyOnExitCodesOpIn,
-				Values:   []int32{FailedStatus},
-			},
-		}}},
-		Template: corev1.PodTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: podLabels, Annotations: map[string]string{rolesAnnotation: kube.Hash(changes)}},
-			Spec:       pod,
-		},
-	}
-	job := &batchv1.Job{ObjectMeta: kube.Meta(NamespaceName, names.completion, labels), Spec: spec}
-	contract := args.Job.Contract()
-	contract.Useful = args.Predicted
-	job.Annotations = contract.Annotation()
-	// Pulumi would wait for the end of the training.
-	job.Annotations["pulumi.com/skipAwait"] = "true"
-	// Pulumi does not wait for the end of a deletion either, so the name must be free at once.
-	job.Annotations["pulumi.com/deletionPropagationPolicy"] = "background"
-	return job
+	container.Name, contract.Useful = config.Completion, args.Predicted
+	of := kube.ByKind(completionManifest, map[string]any{
+		"Name": names.completion, "Labels": labels, "PodLabels": podLabels, "Container": container, "Placement": args.SystemPlacement,
+		"Contract": contract.Annotation()[config.ContractAnnotation], "Changes": kube.Hash(changes), "Lists": lists,
+		"FailedStatus": FailedStatus,
+	})
+	kube.Restrict(&of["Job"].(*batchv1.Job).Spec.Template.Spec, user)
+	return of
 }
 
 // addCompletion registers a completion. The spec of a Kubernetes Job cannot be changed. The old one goes first,
 // so that there is always one at most, also after an interrupted update.
-func addCompletion(objects *kube.Objects, name string, job *batchv1.Job, needs []pulumi.CustomResource) {
+func addCompletion(objects *kube.Objects, name string, job runtime.Object, needs []pulumi.CustomResource) {
 	objects.Add(name+"-completion", job, needs, pulumi.DeleteBeforeReplace(true), pulumi.ReplaceOnChanges([]string{"spec"}))
 }
-
-// rolesAnnotation makes the Kubernetes Job another one when the training job is changed.
-const rolesAnnotation = "persia.com/roles"
 
 // text returns an object of Kubernetes' own types as JSON.
 func text(object any) string { return string(kube.JSON(object)) }
 
-// completionPod returns the pod of a completion, with one container.
-func completionPod(
-	on kube.Placement, container corev1.Container, user int64, requests capacity.Resources, memory string,
-) corev1.PodSpec {
-	container.Name = config.Completion
-	container.Resources = corev1.ResourceRequirements{
-		Requests: kube.Requests(requests),
-		Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
+// resources returns what the container of a completion requests, and the limit of its memory.
+func resources(requests capacity.Resources, memory string) corev1.ResourceRequirements {
+	return corev1.ResourceRequirements{
+		Requests: kube.Requests(requests), Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(memory)},
 	}
-	pod := corev1.PodSpec{
-		AutomountServiceAccountToken: new(false),
-		EnableServiceLinks:           new(false),
-		RestartPolicy:                corev1.RestartPolicyNever,
-		Containers:                   []corev1.Container{container},
-	}
-	kube.Restrict(&pod, user)
-	on.Apply(&pod)
-	return pod
 }
 
 // completion asks the coordinator of the training job.
@@ -106,7 +75,7 @@ func completion(args JobArgs, names names, roles []role, gatewayImage string) *b
 		changes.WriteString(text(role.pods.Spec))
 	}
 	labels := map[string]string{config.JobLabel: names.job}
-	pod := completionPod(args.SystemPlacement, corev1.Container{
+	container := corev1.Container{
 		// The gateway's image has a shell and wget.
 		Image:   gatewayImage,
 		Command: []string{"/bin/sh", "-c", completeScript},
@@ -117,12 +86,13 @@ func completion(args JobArgs, names names, roles []role, gatewayImage string) *b
 		},
 		// Why the training job has failed is the last thing that the script says.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-	}, metricsGatewayUser, capacity.Completion, "64Mi")
-	if runsGateway(args.Job) {
-		maps.Copy(labels, gatewayPodLabels(names))
-		runGateway(&pod.Containers[0])
+		Resources:                resources(capacity.Completion, "64Mi"),
 	}
-	return completionJob(args, names, changes.String(), labels, pod)
+	if runsGateway(args.Job) {
+		labels["service"], labels["prom"] = names.gatewayService, names.job
+		runGateway(&container)
+	}
+	return completionObjects(args, names, changes.String(), labels, container, metricsGatewayUser, false)["Job"].(*batchv1.Job)
 }
 
 // runsGateway reports whether the completion runs the metrics gateway of a job, so that the gateway ends when the job
@@ -134,13 +104,13 @@ func runsGateway(job config.Job) bool {
 // runGateway makes the container run the gateway beside its script. A container of its own would be
 // scraped twice: once for each container of the pod.
 func runGateway(container *corev1.Container) {
-	gateway := gatewayContainer("")
 	container.Command = []string{"/bin/sh", "-c", serveScript, "serve.sh", completeScript}
-	container.Ports, container.ReadinessProbe = gateway.Ports, gateway.ReadinessProbe
+	container.Ports = []corev1.ContainerPort{{Name: "http", ContainerPort: metricsGatewayPort}}
+	container.ReadinessProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{
+		HTTPGet: &corev1.HTTPGetAction{Path: "/-/ready", Port: intstr.FromString("http")},
+	}}
 	container.Env = append(container.Env, corev1.EnvVar{Name: "PERSIA_GATEWAY_PORT", Value: strconv.Itoa(metricsGatewayPort)})
-	container.Resources = corev1.ResourceRequirements{
-		Requests: kube.Requests(capacity.CompletionWithGateway), Limits: gateway.Resources.Limits,
-	}
+	container.Resources = resources(capacity.CompletionWithGateway, "1Gi")
 }
 
 // operatedCompleteScript looks at the pods of a job until it is complete or has failed.
@@ -148,32 +118,17 @@ func runGateway(container *corev1.Container) {
 //go:embed complete.py
 var operatedCompleteScript string
 
-// Any user but root: the script writes no files.
-const operatedCompletionUser = 1000
-
-// completionRights returns the objects that the pod of a completion needs: an identity that may list the pods of the
-// namespace, and a route to the API server. The pod does not count as one of the job's.
-func completionRights(names names) []runtime.Object {
-	labels := kube.Labels(config.Completion, names.completion)
-	meta := kube.Meta(NamespaceName, names.completion, labels)
-	role := &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}},
-	}}
-	return []runtime.Object{
-		&corev1.ServiceAccount{ObjectMeta: meta, AutomountServiceAccountToken: new(false)},
-		role,
-		kube.BindingOf(role, meta),
-		&networkingv1.NetworkPolicy{ObjectMeta: meta, Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: labels},
-			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
-			Egress:      kube.ToAPIServer(),
-		}},
-	}
-}
+const (
+	metricsGatewayPort = 9091
+	// The image's own user, nobody.
+	metricsGatewayUser = 65534
+	// Any user but root: the script writes no files.
+	operatedCompletionUser = 1000
+)
 
 // operatedCompletion looks at the pods of a job whose pods PERSIA's operator creates.
-func operatedCompletion(args JobArgs, names names, changes string) *batchv1.Job {
-	pod := completionPod(args.SystemPlacement, corev1.Container{
+func operatedCompletion(args JobArgs, names names, changes string) map[string]runtime.Object {
+	return completionObjects(args, names, changes, map[string]string{}, corev1.Container{
 		// It has Python, and the system pool has it already.
 		Image:           args.Images.Reference(args.OperatorImage),
 		ImagePullPolicy: corev1.PullIfNotPresent,
@@ -183,7 +138,6 @@ func operatedCompletion(args JobArgs, names names, changes string) *batchv1.Job 
 			{Name: "PERSIA_NAMESPACE", Value: NamespaceName},
 			{Name: "PERSIA_REPLICAS", Value: allReplicas(args.Job)},
 		},
-	}, operatedCompletionUser, capacity.OperatorCompletion, "256Mi")
-	pod.ServiceAccountName, pod.AutomountServiceAccountToken = names.completion, new(true)
-	return completionJob(args, names, changes, map[string]string{}, pod)
+		Resources: resources(capacity.OperatorCompletion, "256Mi"),
+	}, operatedCompletionUser, true)
 }

@@ -105,7 +105,7 @@ func launchEnv(args JobArgs, names names, role role, scratch []string) []corev1.
 // tokenEnv returns the variable with the token of a Secret.
 func tokenEnv(secret string) corev1.EnvVar {
 	return corev1.EnvVar{Name: "PERSIA_TOKEN", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: tokenKey,
+		LocalObjectReference: corev1.LocalObjectReference{Name: secret}, Key: "token",
 	}}}
 }
 

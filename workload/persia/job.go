@@ -4,12 +4,16 @@ package persia
 
 import (
 	"crypto/rand"
+	_ "embed"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"persia/capacity"
 	"persia/config"
 	"persia/kube"
 	"persia/workload/nats"
@@ -51,23 +55,20 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	roles := rolesOf(args, names)
 	objects := r.Component("persia:workload:Job", name)
 	objects.Outputs = args
-	// The account has rights outside of the cluster through Workload Identity.
-	account := objects.Add(name, &corev1.ServiceAccount{
-		ObjectMeta: kube.Meta(NamespaceName, args.ServiceAccount, names.labels), AutomountServiceAccountToken: new(false),
-	}, args.Needs)
+	of := jobObjects(args, names)
+	account := objects.Add(name, of["ServiceAccount"], args.Needs)
 	// The other objects of the job come after its policy: no pod runs without it. So needs are once in the state, and
 	// not with every object, where they would be the largest part of a stack of many jobs.
-	needs := kube.Needs(objects.Add(name, jobPolicy(names, args.Broker.Egress), kube.Needs(account)))
+	needs := kube.Needs(objects.Add(name, of["NetworkPolicy"], kube.Needs(account)))
 	// Each run of the program makes another token, and only the first one is ever used.
-	needs = append(needs, objects.Add(name+"-token", tokenSecret(names), needs, pulumi.IgnoreChanges([]string{"data"})))
-	gatewayImage := args.Images.Reference(config.ImagePushgateway.Reference())
+	needs = append(needs, objects.Add(name+"-token", of["Secret"], needs, pulumi.IgnoreChanges([]string{"data"})))
 	if args.Job.EnableMetrics {
-		objects.Add(name+"-metrics-gateway", metricsService(names), needs)
+		objects.Add(name+"-metrics-gateway", of["Service"], needs)
 		if !runsGateway(args.Job) {
-			objects.Add(name+"-metrics-gateway", metricsDeployment(names, gatewayImage, args.SystemPlacement), needs, kube.WorkloadTimeouts())
+			objects.Add(name+"-metrics-gateway", of["Deployment"], needs, kube.WorkloadTimeouts())
 		}
 	}
-	addCompletion(objects, name, completion(args, names, roles, gatewayImage), needs)
+	addCompletion(objects, name, completion(args, names, roles, args.gatewayImage()), needs)
 	if args.Job.Engine == config.EngineJobSet {
 		set := jobSet(args, names, roles)
 		if queued(args) && args.Job.Suspend {
@@ -87,14 +88,21 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	}
 }
 
-const tokenKey = "token"
+//go:embed job.yaml
+var jobManifest string
 
-// tokenSecret returns the Secret by which the coordinator knows the pods of its job.
-func tokenSecret(names names) *corev1.Secret {
-	return &corev1.Secret{
-		ObjectMeta: kube.Meta(NamespaceName, names.token, names.labels),
-		Data:       map[string][]byte{tokenKey: []byte(rand.Text())},
-	}
+// jobObjects returns, by their kinds, the objects of a job besides its roles and its completion.
+func jobObjects(args JobArgs, names names) map[string]runtime.Object {
+	return kube.ByKind(jobManifest, map[string]any{
+		"Job": names.job, "Labels": names.labels, "Account": args.ServiceAccount, "Token": names.token, "Secret": []byte(rand.Text()),
+		"Traffic": names.traffic, "Egress": args.Broker.Egress, "Gateway": names.gateway, "GatewayService": names.gatewayService,
+		"Image": args.gatewayImage(), "Placement": args.SystemPlacement, "Requests": kube.Requests(capacity.MetricsGateway),
+	})
+}
+
+// gatewayImage returns the reference by which nodes pull the metrics gateway.
+func (a JobArgs) gatewayImage() string {
+	return a.Images.Reference(config.ImagePushgateway.Reference())
 }
 
 // statefulSet returns the StatefulSet of a role.
@@ -128,7 +136,9 @@ func headlessService(role role) *corev1.Service {
 		},
 	}
 	if role.Port != 0 {
-		service.Spec.Ports = []corev1.ServicePort{kube.ServicePort("persia", int32(role.Port))}
+		port := int32(role.Port)
+		// The API server would fill in the target port, and every plan would remove it again.
+		service.Spec.Ports = []corev1.ServicePort{{Name: "persia", Port: port, TargetPort: intstr.FromInt32(port)}}
 	}
 	return service
 }

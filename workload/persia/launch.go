@@ -93,6 +93,7 @@ func launchConfigMap() *corev1.ConfigMap {
 // scriptsVolume returns the volume with the start scripts, and its mount.
 func scriptsVolume() (corev1.Volume, corev1.VolumeMount) {
 	const name = "launch"
-	return kube.ConfigMapVolume(name, launchName()),
+	source := corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: launchName()}}
+	return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &source}},
 		corev1.VolumeMount{Name: name, MountPath: launchDirectory, ReadOnly: true}
 }

@@ -25,7 +25,7 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	changes := text(planned.Spec)
 	objects := r.Component("persia:operator:Job", name)
 	names := namesOf(args.Job)
-	needs := kube.Needs(objects.Add(name, jobPolicy(names, args.Broker.Egress), args.Needs))
+	needs := kube.Needs(objects.Add(name, jobObjects(args, names)["NetworkPolicy"], args.Needs))
 	guard := objects.Add(name, guard(args, planned.Spec), needs, kube.WorkloadTimeouts(),
 		pulumi.DeleteBeforeReplace(true), pulumi.ReplacementTrigger(pulumi.String(changes)),
 		// As it is while its job runs, it would never be ready.
@@ -35,11 +35,11 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	if args.Job.Suspend || args.Job.RestartPolicy == corev1.RestartPolicyAlways {
 		return // it never ends
 	}
-	after := append(kube.Needs(registered), needs...)
-	for _, object := range completionRights(names) {
-		after = append(after, objects.Add(name+"-completion", object, needs))
+	after, completion := append(kube.Needs(registered), needs...), operatedCompletion(args, names, changes)
+	for _, kind := range []string{"ServiceAccount", "Role", "RoleBinding", "NetworkPolicy"} {
+		after = append(after, objects.Add(name+"-completion", completion[kind], needs))
 	}
-	addCompletion(objects, name, operatedCompletion(args, names, changes), after)
+	addCompletion(objects, name, completion["Job"], after)
 }
 
 // persiaJob returns a job as the operator's resource. A suspended one has no pods.

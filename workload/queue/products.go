@@ -48,10 +48,9 @@ func InstallJobSet(r *kube.Registrar, name string, needs []pulumi.CustomResource
 // definition of JobSets. While there are queues and Workloads, Kueue must run: they have finalizers that only
 // Kueue removes.
 func InstallKueue(r *kube.Registrar, name string, queue config.Queue, needs []pulumi.CustomResource) []pulumi.CustomResource {
-	configuration, err := kube.Fill(kueueConfiguration, queue)
-	r.Fail(err)
 	return install(r, "persia:kueue:Controller", name, needs, kueueGroup, kube.Operator{
-		Manifest: kueueManifest, Image: config.ImageKueue.Reference(), Requests: capacity.Kueue, Configuration: configuration,
+		Manifest: kueueManifest, Image: config.ImageKueue.Reference(), Requests: capacity.Kueue,
+		Configuration: kube.Fill(kueueConfiguration, queue),
 	})
 }
 

@@ -128,7 +128,7 @@ func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
 		"cohortName": prefix,
 		// Otherwise small jobs could overtake a large one for as long as some come.
 		"queueingStrategy":  "StrictFIFO",
-		"namespaceSelector": kube.Namespace(config.JobNamespace).NamespaceSelector,
+		"namespaceSelector": fields{"matchLabels": fields{corev1.LabelMetadataName: config.JobNamespace}},
 		"preemption": fields{
 			"reclaimWithinCohort": a.Queue.BetweenTeams,
 			"withinClusterQueue":  a.Queue.WithinTeam,
