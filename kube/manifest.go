@@ -3,6 +3,7 @@ package kube
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"text/template"
 
@@ -59,10 +60,14 @@ func metaOf(object runtime.Object) *metav1.ObjectMeta {
 // Fill fills in a text/template. Its function json writes a value into YAML, in one line, hash is [Hash], and labels
 // writes [Labels].
 func Fill(text string, values any) string {
-	write := func(value any) string { return string(JSON(value)) }
+	escape := func(character string) string { return fmt.Sprintf(`\u%04x`, []rune(character)[0]) }
+	write := func(value any) string { return unreadable.ReplaceAllStringFunc(string(JSON(value)), escape) }
 	labels := func(name, instance string) string { return write(Labels(name, instance)) }
 	functions := template.FuncMap{"json": write, "hash": Hash, "labels": labels}
 	var filled strings.Builder
 	utilruntime.Must(template.Must(template.New("").Option("missingkey=error").Funcs(functions).Parse(text)).Execute(&filled, values))
 	return filled.String()
 }
+
+// unreadable are the characters that JSON may hold as they are, and YAML may not.
+var unreadable = regexp.MustCompile(`[\x{7f}-\x{9f}\x{feff}\x{fffe}\x{ffff}]`)

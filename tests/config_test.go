@@ -120,14 +120,11 @@ func TestEveryKeyIsRead(t *testing.T) {
 			})
 		}
 	}
-	filledIn, templates := "", []string{}
-	for _, folder := range []string{"infra", "workload"} {
-		found, err := filepath.Glob(filepath.Join(root, folder, "*", "*.yaml"))
-		require.NoError(t, err)
-		templates = append(templates, found...)
-	}
-	for _, template := range templates {
-		filledIn += strings.Join(regexp.MustCompile(`{{.*?}}`).FindAllString(testkit.Read(t, template), -1), " ")
+	manifests, err := filepath.Glob(filepath.Join(root, "[iw]*/*/*.yaml")) // of infra and workload
+	require.NoError(t, err)
+	filledIn := ""
+	for _, manifest := range manifests {
+		filledIn += strings.Join(regexp.MustCompile(`{{.*?}}`).FindAllString(testkit.Read(t, manifest), -1), " ")
 	}
 	require.Greater(t, len(keys), 150)
 	for key, at := range keys {
