@@ -1,6 +1,7 @@
 package queue
 
 import (
+	_ "embed"
 	"maps"
 	"slices"
 
@@ -31,11 +32,8 @@ func JobLabels(team, priority string) map[string]string {
 	return map[string]string{QueueLabel: team, priorityLabel: global(priority)}
 }
 
-// prefix begins the names of objects without a namespace, which another stack of the cluster may have too.
-const prefix = "persia"
-
-// global returns the name of an object without a namespace.
-func global(name string) string { return kube.LabelName(prefix, name) }
+// global returns the name of an object without a namespace, which another stack of the cluster may have too.
+func global(name string) string { return kube.LabelName("persia", name) }
 
 // QueuesArgs describes the queues of a stack.
 type QueuesArgs struct {
@@ -71,15 +69,19 @@ func NewQueues(r *kube.Registrar, name string, args QueuesArgs) []pulumi.CustomR
 	objects := r.Component("persia:kueue:Queues", name)
 	flavors := slices.Clone(args.Needs)
 	for _, pool := range args.Pools {
-		flavors = append(flavors, objects.Add(name+"-"+pool.Name, flavor(pool), args.Needs))
+		flavor := kube.Manifest(flavorManifest, struct {
+			Pool
+			Global string
+		}{pool, global(pool.Name)})[0]
+		flavors = append(flavors, objects.Add(name+"-"+pool.Name, flavor, args.Needs))
 	}
 	for _, priority := range args.Queue.Priorities {
 		before = append(before, objects.Add(name+"-"+priority.Name, priorityClass(priority), args.Needs))
 	}
 	for _, team := range args.Teams {
-		cluster := objects.Add(name+"-"+team.Name, args.clusterQueue(team), flavors)
-		local := objects.Add(name+"-"+team.Name, localQueue(team), append(kube.Needs(cluster), args.Needs...))
-		before = append(before, local)
+		of := args.queues(team)
+		cluster := objects.Add(name+"-"+team.Name, of["ClusterQueue"], flavors)
+		before = append(before, objects.Add(name+"-"+team.Name, of["LocalQueue"], append(kube.Needs(cluster), args.Needs...)))
 	}
 	return before
 }
@@ -91,63 +93,26 @@ const (
 	ClusterQueueToken = "kubernetes:" + kueueAPIVersion + ":ClusterQueue"
 )
 
-// fields is a Kueue object. The program writes only a few of its fields.
-type fields = map[string]any
+var (
+	//go:embed flavor.yaml
+	flavorManifest string
+	//go:embed team.yaml
+	teamManifest string
+)
 
-func typeMeta(kind string) metav1.TypeMeta {
-	return metav1.TypeMeta{APIVersion: kueueAPIVersion, Kind: kind}
-}
-
-func object(kind, namespace, name, instance string, spec fields) *kube.Custom[fields] {
-	return &kube.Custom[fields]{TypeMeta: typeMeta(kind), ObjectMeta: kube.Meta(namespace, name, kube.Labels("queue", instance)), Spec: spec}
-}
-
-// untilActive makes Pulumi wait until Kueue accepts an object.
-var untilActive = map[string]string{"pulumi.com/waitFor": "condition=Active"}
-
-func flavor(pool Pool) runtime.Object {
-	spec := fields{"nodeLabels": pool.Placement.NodeSelector}
-	var taints []fields
-	for _, toleration := range pool.Placement.Tolerations {
-		taints = append(taints, fields{"key": toleration.Key, "value": toleration.Value, "effect": toleration.Effect})
-	}
-	if taints != nil {
-		spec["nodeTaints"] = taints
-	}
-	return object("ResourceFlavor", "", global(pool.Name), pool.Name, spec)
-}
-
-func (a QueuesArgs) clusterQueue(team Team) runtime.Object {
-	// Kueue lets a job that needs more than its team owns stop others only if borrowWithinCohort says so,
-	// even jobs of its own team.
-	borrow := "LowerPriority"
-	if a.Queue.BetweenTeams == "Never" {
-		borrow = "Never"
-	}
-	queue := object("ClusterQueue", "", global(team.Name), team.Name, fields{
-		"cohortName": prefix,
-		// Otherwise small jobs could overtake a large one for as long as some come.
-		"queueingStrategy":  "StrictFIFO",
-		"namespaceSelector": fields{"matchLabels": fields{corev1.LabelMetadataName: config.JobNamespace}},
-		"preemption": fields{
-			"reclaimWithinCohort": a.Queue.BetweenTeams,
-			"withinClusterQueue":  a.Queue.WithinTeam,
-			"borrowWithinCohort":  fields{"policy": borrow},
-		},
-	})
-	queue.Annotations = untilActive
+// queues returns the ClusterQueue and the LocalQueue of a team.
+func (a QueuesArgs) queues(team Team) map[string]runtime.Object {
 	var covered []corev1.ResourceName
 	for _, quota := range a.quotas(capacity.Resources{}) {
 		covered = append(covered, quota.Name)
 	}
-	var flavors []fields
+	var flavors []map[string]any
 	for i, pool := range a.Pools {
-		flavors = append(flavors, fields{"name": global(pool.Name), "resources": a.quotas(team.Quotas[i])})
+		flavors = append(flavors, map[string]any{"name": global(pool.Name), "resources": a.quotas(team.Quotas[i])})
 	}
-	if flavors != nil { // some job waits in queues
-		queue.Spec["resourceGroups"] = []fields{{"coveredResources": covered, "flavors": flavors}}
-	}
-	return queue
+	return kube.ByKind(teamManifest, map[string]any{
+		"Name": team.Name, "Global": global(team.Name), "Queue": a.Queue, "Covered": covered, "Flavors": flavors,
+	})
 }
 
 type quota struct {
@@ -169,12 +134,6 @@ func (a QueuesArgs) quotas(r capacity.Resources) []quota {
 	return quotas
 }
 
-func localQueue(team Team) runtime.Object {
-	queue := object("LocalQueue", config.JobNamespace, team.Name, team.Name, fields{"clusterQueue": global(team.Name)})
-	queue.Annotations = untilActive
-	return queue
-}
-
 // workloadPriorityClass has its value beside its metadata.
 type workloadPriorityClass struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -187,7 +146,7 @@ func (c *workloadPriorityClass) DeepCopyObject() runtime.Object { return kube.Co
 
 func priorityClass(priority config.QueuePriority) runtime.Object {
 	return &workloadPriorityClass{
-		TypeMeta:   typeMeta("WorkloadPriorityClass"),
+		TypeMeta:   metav1.TypeMeta{APIVersion: kueueAPIVersion, Kind: "WorkloadPriorityClass"},
 		ObjectMeta: kube.Meta("", global(priority.Name), kube.Labels("queue", priority.Name)),
 		Value:      int32(priority.Value),
 	}
