@@ -1,7 +1,9 @@
 package kube
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -20,12 +22,16 @@ func Manifest(documents string, values any) []runtime.Object {
 	var objects []runtime.Object
 	for document := range strings.SplitSeq(Fill(documents, values), "---\n") {
 		var kind metav1.TypeMeta
-		utilruntime.Must(yaml.Unmarshal([]byte(document), &kind))
+		text, err := yaml.YAMLToJSONStrict([]byte(document))
+		utilruntime.Must(err)
+		utilruntime.Must(json.Unmarshal(text, &kind))
 		object, err := kinds.New(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
 		if runtime.IsNotRegisteredError(err) {
 			object = &Custom[map[string]any]{}
 		}
-		if err := yaml.UnmarshalStrict([]byte(document), object); err != nil {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.DisallowUnknownFields()
+		if err := decoder.Decode(object); err != nil {
 			panic(fmt.Errorf("%s in a manifest: %w", kind.Kind, err))
 		}
 		objects = append(objects, object)

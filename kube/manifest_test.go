@@ -9,7 +9,7 @@ import (
 
 // TestManifest: the golden plans show what manifests register.
 func TestManifest(t *testing.T) {
-	assert.PanicsWithError(t, `Secret in a manifest: error unmarshaling JSON: while decoding JSON: json: unknown field "nme"`, func() {
+	assert.PanicsWithError(t, `Secret in a manifest: json: unknown field "nme"`, func() {
 		Manifest("apiVersion: v1\nkind: Secret\nmetadata: {nme: a}", nil)
 	})
 	for _, text := range []string{"on", "1e3", "a: {b}", "{{.}}", "a\nb\t\x7f\u0085\ufeff\u2028é😀<&>\"'\\"} {
