@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
@@ -45,14 +44,6 @@ func natsOf(t *testing.T, settings string) *testkit.Recorder {
 	})
 	configuration["persia:nats"] = settings
 	return programtest.MustDeploy(t, configuration)
-}
-
-func TestPodMonitoring(t *testing.T) {
-	monitoring := natsOf(t, seeds["everything"]).One(t, "kubernetes:monitoring.googleapis.com/v1:PodMonitoring", "broker")
-	assert.Equal(t, "nats-io", testkit.At(t, monitoring, "metadata.namespace"))
-	servers := map[string]any{"app": "nats", "nats_cluster": "broker"}
-	assert.Equal(t, servers, testkit.At(t, monitoring, "spec.selector.matchLabels"))
-	assert.Equal(t, 7777.0, testkit.At(t, monitoring, "spec.endpoints[0].port"))
 }
 
 func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {

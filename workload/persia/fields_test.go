@@ -98,7 +98,9 @@ func TestFields(t *testing.T) {
 		"alerts of the Prometheus Operator":        {"existing", edits{"persia:cluster.existing.prometheusOperator": true}, "PrometheusRule persia", []string{`"alert":"PersiaJobFailed"`}},
 		"the newest driver of GKE":                 {"dev", edits{"persia:nvidiaDriver.version": "LATEST"}, "NodePool persia-dev-gpu", []string{`"gpuDriverVersion":"LATEST"`}},
 		"a version of the driver":                  {"prod", edits{"persia:nvidiaDriver.version": "550.90.12"}, "DaemonSet nvidia-driver", []string{env("NVIDIA_DRIVER_VERSION", "550.90.12")}},
-		"no such service for NATS":                 {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
+		"the same service for NATS": {"prod", edits{"persia:nats.metrics": true}, "PodMonitoring persia-nats-service",
+			[]string{`"endpoints":[{"interval":"15s","port":7777}]`, `"matchLabels":{"app":"nats","nats_cluster":"persia-nats-service"}`, `"namespace":"nats-io"`}},
+		"no such service for NATS": {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind, resource, _ := strings.Cut(test.resource, " ")
