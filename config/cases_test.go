@@ -48,8 +48,7 @@ func TestCases(t *testing.T) {
 	} {
 		t.Run(folder, func(t *testing.T) {
 			folder = filepath.Join("testdata", "cases", folder)
-			files, err := filepath.Glob(filepath.Join(folder, "Pulumi.*.yaml"))
-			require.NoError(t, err)
+			files := testkit.Must(filepath.Glob(filepath.Join(folder, "Pulumi.*.yaml")))(t)
 			require.Len(t, files, 1)
 			text := said(t, testkit.Parse(t, testkit.Read(t, files[0])), folder)
 			for _, say := range says {

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/internal/testkit"
 )
@@ -121,8 +120,7 @@ func TestClusterAccepted(t *testing.T) {
 
 // TestNetworkGrowsWithThePools checks the ranges that the program chooses.
 func TestNetworkGrowsWithThePools(t *testing.T) {
-	s, err := testkit.Load(t, edits{"persia:nodePools[1].autoscaling.maxNodes": 5000})
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, edits{"persia:nodePools[1].autoscaling.maxNodes": 5000}))(t)
 	assert.Equal(t, "10.0.0.0/19", s.Cluster.Network.Nodes)
 	assert.Equal(t, "10.64.0.0/11", s.Cluster.Network.Pods)
 }

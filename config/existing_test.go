@@ -20,8 +20,7 @@ func onExisting(more edits) edits {
 }
 
 func TestPoolsOfAnExistingCluster(t *testing.T) {
-	stack, err := testkit.Load(t, onExisting(nil))
-	require.NoError(t, err)
+	stack := testkit.Must(testkit.Load(t, onExisting(nil)))(t)
 	assert.Equal(t, "loaders", stack.SystemPoolName())
 	assert.Equal(t, "loaders", stack.NATS.NodePool)
 	assert.Equal(t, stack.NodePools, stack.Pools(), "there is no other pool than those described")

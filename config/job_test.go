@@ -157,7 +157,7 @@ func TestVolumesOfTheOnlyNode(t *testing.T) {
 	role := func(cpu string) edits {
 		return edits{"nodePool": "system", "resources": edits{"limits": edits{"cpu": cpu, "memory": "512Mi"}}}
 	}
-	for nodes, accepts := range map[int]bool{1: true, 2: false} {
+	for nodes, says := range map[int]string{1: "", 2: "is on a single node"} {
 		_, err := testkit.Load(t, edits{
 			"persia:jobs[0].engine":             "operator",
 			"persia:operator.image":             operatorImage,
@@ -170,19 +170,14 @@ func TestVolumesOfTheOnlyNode(t *testing.T) {
 			"persia:jobs[0].nnWorker":           role("100m"), "persia:jobs[0].dataloader": role("100m"),
 			"persia:jobs[0].embeddingWorker": role("100m"), "persia:jobs[0].embeddingParameterServer": role("100m"),
 		})
-		if accepts {
-			assert.NoError(t, err)
-		} else {
-			assert.ErrorContains(t, err, "is on a single node")
-		}
+		testkit.Fails(t, err, says)
 	}
 }
 
 // TestPlanCountsTheOperator checks that the plan counts the operator only if a job uses it.
 func TestPlanCountsTheOperator(t *testing.T) {
 	operators := func(changes edits) int {
-		stack, err := testkit.Load(t, changes)
-		require.NoError(t, err)
+		stack := testkit.Must(testkit.Load(t, changes))(t)
 		for _, pods := range stack.Plan().Pools[0].Pods {
 			if pods.Name == "PERSIA operator" {
 				assert.Equal(t, capacity.PERSIAOperator, pods.Requests)

@@ -102,8 +102,7 @@ func TestNATSOfJobs(t *testing.T) {
 			map[string]int{"system: NATS server of train": 3, "system: NATS server of second": 3}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := config.Load(twoJobs(t, test.edits), nil)
-			require.NoError(t, err)
+			s := testkit.Must(config.Load(twoJobs(t, test.edits), nil))(t)
 			var got []string
 			for _, c := range s.NATSClusters() {
 				got = append(got, fmt.Sprint(c.Name, " ", c.Size, " ", c.NodePool, " ", c.MaxPayload, " ", c.Resources.Limits.Memory()))
@@ -123,8 +122,7 @@ func TestNATSOfJobs(t *testing.T) {
 }
 
 func TestNATSWithoutJobs(t *testing.T) {
-	s, err := testkit.Load(t, edits{"persia:jobs": []any{}})
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, edits{"persia:jobs": []any{}}))(t)
 	clusters := s.NATSClusters()
 	require.Len(t, clusters, 1)
 	assert.Equal(t, "persia-nats-service", clusters[0].Name)

@@ -100,8 +100,7 @@ func TestPlanOfGateways(t *testing.T) {
 		"JobSet, no metrics":       {edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].enableMetrics": false}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stack, err := testkit.Load(t, c.edits)
-			require.NoError(t, err)
+			stack := testkit.Must(testkit.Load(t, c.edits))(t)
 			others := 2 + 8 + 2 + 1 + 3 + 2 + 1 // roles, NATS, GKE's own, NATS operator
 			if stack.InstallsJobSet() {
 				others++
@@ -139,8 +138,7 @@ func TestPlanOfUpgrades(t *testing.T) {
 		}, "M1_CPUS 160, N2_CPUS 128"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stack, err := testkit.Load(t, c.edits)
-			require.NoError(t, err)
+			stack := testkit.Must(testkit.Load(t, c.edits))(t)
 			plan, got := stack.Plan(), map[string]capacity.Upgrade{}
 			for _, pool := range plan.Pools {
 				got[pool.Name] = pool.Upgrade
@@ -202,8 +200,7 @@ train           25.0 h           130 min        90%           158.59 USD
 		"suspended":             {"persia:machineTypes": types, "persia:jobs[0].checkpointSeconds": 360, "persia:jobs[0].suspend": true},
 		"other machines' hours": {"persia:machineTypes": edits{"e2-standard-4": edits{"hoursBetweenFailures": 100}}, "persia:jobs[0].checkpointSeconds": 360},
 	} {
-		stack, err := testkit.Load(t, c)
-		require.NoError(t, err)
+		stack := testkit.Must(testkit.Load(t, c))(t)
 		assert.NotContains(t, stack.Plan().String(), "CHECKPOINTS", name)
 	}
 }

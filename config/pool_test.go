@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/config"
 	"persia/internal/testkit"
@@ -183,8 +182,7 @@ func describedMachine(name string) edits {
 // TestDefaultsOfNodePools checks the defaults of a pool.
 func TestDefaultsOfNodePools(t *testing.T) {
 	load := func(stack edits) config.Pool {
-		s, err := testkit.Load(t, stack)
-		require.NoError(t, err)
+		s := testkit.Must(testkit.Load(t, stack))(t)
 		return s.NodePools[3]
 	}
 	zero, one, two, six, twenty := 0, 1, 2, 6, 20

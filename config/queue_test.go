@@ -66,8 +66,7 @@ func TestQueuedProvisioning(t *testing.T) {
 		asks  bool
 	}{"a queued pool": {onQueuedPool, true}, "other pools": {inQueue, false}} {
 		t.Run(name, func(t *testing.T) {
-			s, err := testkit.Load(t, c.edits)
-			require.NoError(t, err)
+			s := testkit.Must(testkit.Load(t, c.edits))(t)
 			assert.Equal(t, c.asks, s.AsksForNodes())
 		})
 	}
@@ -76,8 +75,7 @@ func TestQueuedProvisioning(t *testing.T) {
 // TestQueuedJobsTakeTurns checks that a pool must hold the largest of the jobs that wait in queues,
 // while all jobs that wait in none must fit together.
 func TestQueuedJobsTakeTurns(t *testing.T) {
-	one, err := testkit.Load(t, inQueue)
-	require.NoError(t, err)
+	one := testkit.Must(testkit.Load(t, inQueue))(t)
 	two, err := config.Load(twoJobs(t, inQueue.And(edits{"persia:jobs[1].engine": "jobset", "persia:jobs[1].queue": "ranking"})), nil)
 	require.NoError(t, err)
 	for _, pool := range []int{1, 2, 3} { // after the system pool
@@ -102,8 +100,7 @@ func TestQuotas(t *testing.T) {
 		"one team owns it all": {[]any{edits{"name": "ranking"}}, 2, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := testkit.Load(t, inQueue.And(edits{"persia:queue.teams": c.teams}))
-			require.NoError(t, err)
+			s := testkit.Must(testkit.Load(t, inQueue.And(edits{"persia:queue.teams": c.teams})))(t)
 			require.Equal(t, []string{"training", "loaders", "ps"}, s.QueuePools())
 			for i, want := range []int{c.ranking, c.ads}[:len(c.teams)] {
 				assert.Equal(t, replica.Times(want), s.Quotas(s.Queue.Teams[i])[0], s.Queue.Teams[i].Name)
@@ -151,8 +148,7 @@ func TestQueueControllers(t *testing.T) {
 		"of an existing cluster": {onExisting(inQueue).And(edits{"persia:queue.existing": true}), false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, err := testkit.Load(t, c.edits)
-			require.NoError(t, err)
+			s := testkit.Must(testkit.Load(t, c.edits))(t)
 			assert.Equal(t, c.jobSet, s.InstallsJobSet(), "JobSet")
 			assert.Equal(t, c.kueue, s.InstallsKueue(), "Kueue")
 		})

@@ -64,8 +64,7 @@ func TestTutorialCost(t *testing.T) {
 		whole: "the nodes cost %.2f USD an hour while the job runs",
 		strings.Replace(whole, "suspend: true", "suspend: false", 1): "the nodes cost %.2f USD an hour while the job runs",
 	} {
-		stack, err := config.Load(testkit.Parse(t, text).Get, nil)
-		require.NoError(t, err)
+		stack := testkit.Must(config.Load(testkit.Parse(t, text).Get, nil))(t)
 		assert.Empty(t, stack.Warnings())
 		plan := stack.Plan()
 		require.NotNil(t, plan.HourlyCost)

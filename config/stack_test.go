@@ -108,8 +108,7 @@ func TestEveryKeyMissing(t *testing.T) {
 }
 
 func TestDefaults(t *testing.T) {
-	s, err := testkit.Load(t, nil)
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, nil))(t)
 
 	assert.Equal(t, config.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
 	assert.Equal(t, config.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)

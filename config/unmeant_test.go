@@ -49,10 +49,8 @@ func pedlOn(pool string, service edits) edits {
 
 // TestStackFilesWarnings checks that the repository's stack files lead to no warnings but these.
 func TestStackFilesWarnings(t *testing.T) {
-	paths, err := filepath.Glob("../Pulumi.*.yaml")
-	require.NoError(t, err)
-	examples, err := filepath.Glob("../examples/Pulumi.*.yaml")
-	require.NoError(t, err)
+	paths := testkit.Must(filepath.Glob("../Pulumi.*.yaml"))(t)
+	examples := testkit.Must(filepath.Glob("../examples/Pulumi.*.yaml"))(t)
 	require.NotEmpty(t, paths)
 	require.NotEmpty(t, examples)
 	for _, path := range append(paths, examples...) {

@@ -92,8 +92,7 @@ func TestVolumeWarned(t *testing.T) {
 // TestCreatedDisksTakeQuota checks that a regional disk counts in both zones, and the disk of PEDL's database in one.
 func TestCreatedDisksTakeQuota(t *testing.T) {
 	ssd := func(changes edits) int64 {
-		s, err := testkit.Load(t, changes)
-		require.NoError(t, err)
+		s := testkit.Must(testkit.Load(t, changes))(t)
 		for _, quota := range s.Plan().Quotas {
 			if quota.Name == "SSD_TOTAL_GB" {
 				return quota.Amount

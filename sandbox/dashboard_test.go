@@ -9,13 +9,14 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // TestDashboardQueries makes Prometheus parse the queries of the dashboard, with values for
 // Grafana's variables. It is in this module because the program itself does not need Prometheus.
 func TestDashboardQueries(t *testing.T) {
-	text, err := os.ReadFile("../workload/persia/dashboard.json")
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile("../workload/persia/dashboard.json"))(t)
 	var dashboard struct {
 		Panels []struct {
 			Title   string

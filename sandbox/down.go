@@ -99,7 +99,7 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 			strconv.Itoa(parallel)); err != nil {
 			return err
 		}
-		return showKept(s.options.Out, s.storage())
+		return s.showKept()
 	})
 }
 
@@ -127,12 +127,13 @@ func (e *engine) forgetKubernetes(ctx context.Context) error {
 // Kept returns the resources with data that outlive the stacks that made them.
 func (s *Sandbox) Kept() ([]string, error) { return gcp.Kept(google.New(s.storage())) }
 
-// showKept prints the resources of the simulated Google Cloud in a folder that outlive its stacks.
-func showKept(out io.Writer, storage string) error {
-	kept, err := gcp.Kept(google.New(storage))
+// showKept prints them.
+func (s *Sandbox) showKept() error {
+	kept, err := s.Kept()
 	if err != nil || len(kept) == 0 {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n", storage, strings.Join(kept, "\n  "))
+	_, err = fmt.Fprintf(s.options.Out, "\nkept for the stacks that made it, until %s is removed:\n  %s\n",
+		s.storage(), strings.Join(kept, "\n  "))
 	return err
 }

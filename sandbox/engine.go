@@ -79,7 +79,7 @@ func brief(err error) error {
 
 // newEngine serves the providers and selects the stack.
 func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
-	project, err := s.source.copyTo(s.path("project"))
+	project, err := s.options.copyTo(s.path("project"))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 	if err := s.withoutLogs(); err != nil {
 		return nil, err
 	}
-	machines, err := s.source.machines()
+	machines, err := s.options.machines()
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 			stop()
 		}
 	}()
-	container, err := gke.New(google.New(s.storage()), cluster, machines, s.real.Pool)
+	container, err := gke.New(google.New(s.storage()), cluster, machines, s.options.Real.Pool)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	cloud.Buckets = s.real.Buckets
+	cloud.Buckets = s.options.Real.Buckets
 	providers, err := s.serveProviders(serving, cloud)
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ type cli struct {
 	path string
 	// terminal shows what an update is doing and what it waits for. It may be nil.
 	terminal *os.File
-	// made says that the stack exists, and outputs that its outputs are asked for.
-	made, outputs bool
+	// made says that the stack exists.
+	made bool
 }
 
 func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []io.Writer, env []string,
@@ -159,7 +159,7 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []
 	switch command := strings.Join(args[:min(2, len(args))], " "); {
 	case command == "stack select" && c.made:
 		return "", "", 0, nil
-	case command == "stack output" && !c.outputs:
+	case command == "stack output":
 		return "{}", "", 0, nil
 	case command == "stack history":
 		return "[]", "", 0, nil
@@ -209,7 +209,7 @@ func (s *Sandbox) selectStack(ctx context.Context, project project, cli *cli, pr
 		auto.Pulumi(cli),
 		auto.WorkDir(project.dir),
 		auto.PulumiHome(s.path("pulumi")),
-		auto.Program(s.source.program(s.options.Announce)),
+		auto.Program(s.options.program()),
 		auto.SecretsProvider("passphrase"),
 		auto.EnvVars(map[string]string{
 			"PATH":                     strings.Join(path, string(os.PathListSeparator)),

@@ -11,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // unseen is a Pulumi CLI whose output is read.
@@ -20,21 +22,19 @@ func (unseen) Run(_ context.Context, _ string, _ io.Reader, _, _ []io.Writer, _ 
 	return "read: " + strings.Join(args, " "), "", 0, nil
 }
 
-// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended. The command skips outputs and history unless a caller asks for them.
+// TestUpOnATerminal: the CLI shows an up itself, and reports how it has ended. The command skips outputs and history.
 func TestUpOnATerminal(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "pulumi")
 	require.NoError(t, os.WriteFile(script, []byte("#!/bin/sh\necho \"$PWD $OF $TERM: $*\"\nexit 3\n"), 0o700))
-	terminal, err := os.Create(filepath.Join(dir, "terminal"))
-	require.NoError(t, err)
+	terminal := testkit.Must(os.Create(filepath.Join(dir, "terminal")))(t)
 	defer func() { _ = terminal.Close() }()
 	c := &cli{PulumiCommand: unseen{}, path: script, terminal: terminal, made: true}
 	_, _, code, err := c.Run(t.Context(), dir, nil, nil, nil, []string{"OF=dev"}, "up", "--yes")
 	assert.Error(t, err)
 	assert.Equal(t, 3, code)
-	shown, err := os.ReadFile(terminal.Name())
-	require.NoError(t, err)
-	assert.Equal(t, dir+" dev screen-256color: up --yes\n", string(shown))
+	shown := testkit.Read(t, terminal.Name())
+	assert.Equal(t, dir+" dev screen-256color: up --yes\n", shown)
 	for command, want := range map[string]string{"export": "read: stack export", "select": "", "output": "{}", "history": "[]"} {
 		said, _, _, err := c.Run(t.Context(), dir, nil, nil, nil, nil, "stack", command)
 		require.NoError(t, err)

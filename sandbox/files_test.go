@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"persia/config/input"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
+
+	"persia/config/input"
+	"persia/internal/testkit"
 )
 
 // TestStackFile: Pulumi adds a salt to its copy of the stack file, and without it cannot read the state that it has
@@ -21,7 +23,7 @@ func TestStackFile(t *testing.T) {
 	project, dir := t.TempDir(), t.TempDir()
 	original, copied := filepath.Join(project, "Pulumi.dev.yaml"), filepath.Join(dir, "Pulumi.dev.yaml")
 	write(t, original, "config:\n  persia:project: first\n")
-	s := source{stacks: project, stack: "dev"}
+	s := Options{Stacks: project, Stack: "dev"}
 	_, err := s.writeStackFile(dir)
 	require.NoError(t, err)
 	write(t, copied, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
@@ -32,11 +34,9 @@ config:
   persia:project: second
   persia:pedl: {registry: {user: a, password: {secure: v1:abc}}}
 `)
-	taken, err := s.writeStackFile(dir)
-	require.NoError(t, err)
+	taken := testkit.Must(s.writeStackFile(dir))(t)
 	assert.Equal(t, auto.ConfigMap{"persia:pedl.registry.password": {Value: standIn("v1:abc"), Secret: true}}, taken)
-	got, err := (source{stacks: dir, stack: "dev"}).read()
-	require.NoError(t, err)
+	got := testkit.Must((Options{Stacks: dir, Stack: "dev"}).read())(t)
 	registry := map[string]any{"user": "a", "password": ""}
 	assert.Equal(t, input.StackFile{
 		Settings: map[string]any{"encryptionsalt": "v1:salt"},
@@ -52,7 +52,7 @@ func TestCheck(t *testing.T) {
 		require.NotEmpty(t, files)
 		for _, file := range files {
 			name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "Pulumi."), ".yaml")
-			s := Sandbox{source: source{stacks: filepath.Dir(file), stack: name}}
+			s := Sandbox{options: Options{Stacks: filepath.Dir(file), Stack: name}}
 			_, err = s.Config()
 			assert.NoError(t, err, file)
 		}
@@ -70,24 +70,20 @@ func TestStacksHaveAFolder(t *testing.T) {
 	require.ErrorContains(t, err, "write STACKS=examples")
 	_, err = New(Options{Project: project, Stacks: examples, Stack: "spat"})
 	require.ErrorContains(t, err, "there are spot")
-	s, err := New(Options{Project: project, Stacks: examples, Stack: "spot"})
-	require.NoError(t, err)
+	s := testkit.Must(New(Options{Project: project, Stacks: examples, Stack: "spot"}))(t)
 	assert.Equal(t, examples, s.options.Stacks)
 	assert.Equal(t, "STACKS=examples STACK=spot", s.Variables())
 
-	s, err = New(Options{Project: examples, Stack: "spot"})
-	require.NoError(t, err)
+	s = testkit.Must(New(Options{Project: examples, Stack: "spot"}))(t)
 	assert.Equal(t, examples, s.options.Stacks)
 	assert.Equal(t, "STACK=spot", s.Variables())
 
 	spaced := filepath.Join(project, "my stacks")
 	require.NoError(t, os.Rename(examples, spaced))
-	s, err = New(Options{Project: project, Stacks: spaced, Stack: "spot"})
-	require.NoError(t, err)
+	s = testkit.Must(New(Options{Project: project, Stacks: spaced, Stack: "spot"}))(t)
 	assert.Equal(t, "STACKS='my stacks' STACK=spot", s.Variables())
 	for _, target := range []string{"up", "preview", "down", "status", "kubeconfig", "comment"} {
-		recipe, err := exec.Command("sh", "-c", "make -C .. -n "+target+" "+s.Variables()).Output()
-		require.NoError(t, err)
+		recipe := testkit.Must(exec.Command("sh", "-c", "make -C .. -n "+target+" "+s.Variables()).Output())(t)
 		assert.Contains(t, string(recipe), "--stacks 'my stacks'")
 	}
 }
@@ -96,4 +92,38 @@ func TestBrief(t *testing.T) {
 	assert.EqualError(t, brief(errors.New("failed to run update: exit status 1\ncode: 255\nstdout: a lot")),
 		"failed to run update: exit status 1; its output is above")
 	assert.EqualError(t, brief(errors.New("no such thing")), "no such thing")
+}
+
+// TestReservedNames checks that a stack never shares its folder with other files, which Down would remove.
+func TestReservedNames(t *testing.T) {
+	const refused = "rename the stack"
+	for name, says := range map[string]string{"storage": refused, "bin": refused, "images": refused, "e2e": refused, "dev": "", "storages": ""} {
+		project := t.TempDir()
+		write(t, filepath.Join(project, "Pulumi."+name+".yaml"), "")
+		_, err := New(Options{Project: project, Stack: name, Dir: t.TempDir()})
+		testkit.Fails(t, err, says, name)
+	}
+}
+
+// TestTakeSecrets checks that encrypted values stay secrets in the sandbox's copy, and that other values do not change.
+func TestTakeSecrets(t *testing.T) {
+	file, err := input.ParseStackFile([]byte(`config:
+  persia:pedl: {registry: {password: {secure: "v1:abc:def"}}, postgresql: {external: {host: plain, password: {secure: your-password}}}}
+  token: {secure: AAABAO}
+`), "persia")
+	require.NoError(t, err)
+	left, secrets := takeSecrets(file.Config)
+	first := secrets["persia:pedl.registry.password"]
+	assert.Regexp(t, "^sandbox-[0-9a-f]{12}$", first.Value)
+	assert.Equal(t, auto.ConfigMap{
+		"persia:pedl.registry.password":            {Value: first.Value, Secret: true},
+		"persia:pedl.postgresql.external.password": {Value: "your-password", Secret: true},
+		"persia:token": {Value: standIn("AAABAO"), Secret: true},
+	}, secrets)
+	assert.NotEqual(t, first.Value, standIn("v1:abc:other"), "another secret is a change")
+	text := testkit.Must(yaml.Marshal(left))(t)
+	assert.YAMLEq(t, `
+persia:pedl: {registry: {password: ""}, postgresql: {external: {host: plain, password: ""}}}
+persia:token: ""
+`, string(text))
 }

@@ -2,17 +2,17 @@ package sandbox
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clientauth "k8s.io/client-go/pkg/apis/clientauthentication/v1beta1"
 	"k8s.io/client-go/rest"
+
+	"persia/sandbox/files"
 )
 
 // folder has the paths of the files of a stack's sandbox.
@@ -47,7 +47,7 @@ func (f folder) passphrase() (string, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		text = []byte(rand.Text())
-		err = renameio.WriteFile(path, text, 0o600)
+		err = files.Write(path, text, 0o600)
 	}
 	return string(text), err
 }
@@ -57,39 +57,29 @@ func (f folder) bin() string { return f.path("bin") }
 
 // writeAuthPlugin writes a gke-gcloud-auth-plugin that prints the administrator's credential for the control plane.
 func (f folder) writeAuthPlugin(cluster *rest.Config) error {
-	if err := os.MkdirAll(f.bin(), 0o700); err != nil {
-		return err
-	}
-	credential, err := json.Marshal(clientauth.ExecCredential{
+	path := filepath.Join(f.bin(), "credential.json")
+	if err := files.WriteJSON(path, clientauth.ExecCredential{
 		TypeMeta: metav1.TypeMeta{APIVersion: clientauth.SchemeGroupVersion.String(), Kind: "ExecCredential"},
 		Status: &clientauth.ExecCredentialStatus{
 			ClientCertificateData: string(cluster.CertData),
 			ClientKeyData:         string(cluster.KeyData),
 		},
-	})
-	if err != nil {
-		return err
-	}
-	path := filepath.Join(f.bin(), "credential.json")
-	if err := renameio.WriteFile(path, credential, 0o600); err != nil {
+	}, 0o600); err != nil {
 		return err
 	}
 	script := fmt.Sprintf("#!/bin/sh\nexec cat '%s'\n", path)
-	return renameio.WriteFile(filepath.Join(f.bin(), "gke-gcloud-auth-plugin"), []byte(script), 0o700)
+	return files.Write(filepath.Join(f.bin(), "gke-gcloud-auth-plugin"), []byte(script), 0o700)
 }
 
 // withoutLogs writes a file where Pulumi would create the folder of its logs. Pulumi then
 // writes no logs, which take half of the engine's processor time to compress and encrypt.
 // No setting turns them off (pkg/logging/encrypted.go of Pulumi 3.250).
 func (f folder) withoutLogs() error {
-	if err := os.MkdirAll(f.path("pulumi"), 0o700); err != nil {
-		return err
-	}
 	path := f.path("pulumi", "logs")
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		if err := os.RemoveAll(path); err != nil {
 			return err
 		}
 	}
-	return renameio.WriteFile(path, []byte("The sandbox keeps no logs of Pulumi.\n"), 0o600)
+	return files.Write(path, []byte("The sandbox keeps no logs of Pulumi.\n"), 0o600)
 }

@@ -10,8 +10,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
-
+	"persia/sandbox/files"
 	"persia/sandbox/node"
 	"persia/sandbox/process"
 )
@@ -32,7 +31,7 @@ func findRealNode(said RealNode, f folder) (node RealNode, err error) {
 		said.Images, err = filepath.Abs(said.Images)
 		return said, err
 	}
-	err = readJSON(f.realNode(), &node)
+	err = files.ReadJSON(f.realNode(), &node)
 	if errors.Is(err, fs.ErrNotExist) {
 		return RealNode{}, nil
 	}
@@ -47,11 +46,7 @@ func (n RealNode) start(ctx context.Context, s *Sandbox) error {
 	if err := node.Missing(); err != nil {
 		return err
 	}
-	text, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(s.realNode(), text, 0o600); err != nil {
+	if err := files.WriteJSON(s.realNode(), n, 0o600); err != nil {
 		return err
 	}
 	dir := s.path("node")
@@ -116,7 +111,7 @@ func RunNode(ctx context.Context, text string) error {
 }
 
 // BootMachine is the first process of the real node's machine in dir. It returns only if the machine cannot start.
-func BootMachine(dir string) error { return node.Boot(dir, nodeLogger()) }
+func BootMachine(_ context.Context, dir string) error { return node.Boot(dir, nodeLogger()) }
 
 // nodeLogger does not go by slog's default, which the Pulumi SDK silences.
 func nodeLogger() *slog.Logger { return slog.New(slog.NewTextHandler(os.Stderr, nil)) }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/testkit"
 	"persia/sandbox/node"
 )
 
@@ -64,11 +65,9 @@ func TestNodeOfOtherImagesIsAnother(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := node.Options{Dir: t.TempDir(), Images: t.TempDir()}
 			write(t, filepath.Join(o.Images, "training.tar"), "a")
-			before, err := nodeProgram("sandbox", o)
-			require.NoError(t, err)
+			before := testkit.Must(nodeProgram("sandbox", o))(t)
 			c.change(&o)
-			after, err := nodeProgram("sandbox", o)
-			require.NoError(t, err)
+			after := testkit.Must(nodeProgram("sandbox", o))(t)
 			if c.want {
 				assert.NotEqual(t, before, after)
 			} else {

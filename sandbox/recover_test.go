@@ -15,6 +15,7 @@ import (
 
 	"persia/internal/recovery"
 	"persia/internal/testkit"
+	"persia/sandbox/files"
 	"persia/sandbox/gcp"
 	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
@@ -24,13 +25,11 @@ import (
 // TestRecovery recovers a state with the real Pulumi CLI, whose engine was killed while it created two
 // buckets, one of which exists, and replaced a third.
 func TestRecovery(t *testing.T) {
-	cli, err := filepath.Abs(filepath.Join("..", ".sandbox", "bin"))
-	require.NoError(t, err)
+	cli := testkit.Must(filepath.Abs(filepath.Join("..", ".sandbox", "bin")))(t)
 	if _, err := os.Stat(filepath.Join(cli, "pulumi")); err != nil {
 		testkit.Skip(t, err)
 	}
-	cloud, err := gcp.New(gcpVersion, gke.Engine{Cloud: google.New(t.TempDir())})
-	require.NoError(t, err)
+	cloud := testkit.Must(gcp.New(gcpVersion, gke.Engine{Cloud: google.New(t.TempDir())}))(t)
 	port, err := provider.Serve(t.Context(), func() plugin.GrpcProvider { return cloud })
 	require.NoError(t, err)
 	dir, state := t.TempDir(), State{t.TempDir(), "dev"}
@@ -63,7 +62,7 @@ func TestRecovery(t *testing.T) {
 		require.NoError(t, err)
 	}
 	var saved map[string]any
-	require.NoError(t, readJSON(state.File(), &saved))
+	require.NoError(t, files.ReadJSON(state.File(), &saved))
 	latest := saved["checkpoint"].(map[string]any)["latest"].(map[string]any)
 	latest["resources"] = []any{
 		map[string]any{"urn": stackURN, "type": "pulumi:pulumi:Stack"},
@@ -72,8 +71,7 @@ func TestRecovery(t *testing.T) {
 			"parent": stackURN, "provider": providerURN + "::google-id", "pendingReplacement": true},
 	}
 	latest["pending_operations"] = []any{creating("made"), creating("lost"), creating("replaced")}
-	text, err := json.Marshal(saved)
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(saved))(t)
 	write(t, state.File(), string(text))
 
 	for range 2 { // it may run again

@@ -1,3 +1,7 @@
+// Package sandbox brings a stack up on this machine with no cloud account: the unchanged program, run by the real
+// Pulumi engine, against a real Kubernetes control plane with simulated nodes and a simulated Google Cloud.
+//
+// Each stack has its own control plane. The sandbox writes only to one folder, and listens only on loopback.
 package sandbox
 
 import (
@@ -7,21 +11,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optpreview"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optrefresh"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/optup"
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/tools/clientcmd"
 
-	"persia/config"
 	"persia/config/input"
 	"persia/sandbox/agent"
 	"persia/sandbox/controlplane"
+	"persia/sandbox/files"
+	"persia/sandbox/gcp/autoscaler"
+	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 	"persia/stack/effects"
@@ -60,61 +69,49 @@ type Options struct {
 // Sandbox is the sandbox of one stack.
 type Sandbox struct {
 	folder
-	source  source
 	options Options
 	cluster *controlplane.Cluster
-	real    RealNode
 }
 
 // New returns the sandbox of a stack, whether or not it runs.
 func New(options Options) (*Sandbox, error) {
 	options.Stacks = cmp.Or(options.Stacks, options.Project)
-	for _, path := range []*string{&options.Project, &options.Stacks, &options.Dir, (*string)(&options.Tools), &options.Executable} {
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return nil, err
-		}
-		*path = absolute
+	err := files.Absolute(&options.Project, &options.Stacks, &options.Dir, (*string)(&options.Tools), &options.Executable)
+	if err != nil {
+		return nil, err
 	}
-	s := &Sandbox{
-		folder:  folder{options.Dir, options.Stack},
-		source:  source{options.Project, options.Stacks, options.Stack, options.Unprotected},
-		options: options,
-	}
-	if _, err := os.Stat(s.source.file()); err != nil {
+	if _, err := os.Stat(filepath.Join(options.Stacks, input.StackFileName(options.Stack))); err != nil {
 		found := input.StackNames(os.DirFS(options.Stacks))
 		if _, err := os.Stat(filepath.Join(options.Project, "examples", "Pulumi."+options.Stack+".yaml")); err == nil {
 			found += ", and this one of the examples: write STACKS=examples"
 		}
 		return nil, fmt.Errorf("there is no stack %q: %w; %s", options.Stack, err, found)
 	}
+	s := &Sandbox{folder: folder{options.Dir, options.Stack}}
 	if slices.Contains(reserved, options.Stack) {
 		return nil, fmt.Errorf("stack %q: the sandbox keeps files of its own in %s, where it would keep those of the stack; "+
 			"rename the stack", options.Stack, s.path())
 	}
 	s.cluster = controlplane.New(s.path("cluster"), "persia-"+options.Stack, options.Tools)
-	var err error
-	s.real, err = findRealNode(options.Real, s.folder)
+	options.Real, err = findRealNode(options.Real, s.folder)
+	s.options = options
 	return s, err
 }
 
 // Kubeconfig returns the path of an administrator's kubeconfig.
 func (s *Sandbox) Kubeconfig() string { return s.cluster.Kubeconfig() }
 
-// Config returns the configuration of the stack as the program reads it, with other secrets.
-func (s *Sandbox) Config() (*config.Stack, error) { return s.source.config() }
-
 // Groups returns the programs that this stack needs in addition to [toolchain.OfStacks].
 func (s *Sandbox) Groups() []toolchain.Group {
 	groups := toolchain.Chosen()
-	cfg, err := s.source.config()
+	cfg, err := s.Config()
 	if err == nil && cfg.InstallsJobSet() {
 		groups = append(groups, toolchain.OfJobSets)
 	}
 	if err == nil && cfg.InstallsKueue() {
 		groups = append(groups, toolchain.OfQueues)
 	}
-	if s.real.Pool != "" {
+	if s.options.Real.Pool != "" {
 		groups = append(groups, toolchain.OfPods, toolchain.OfNode)
 	}
 	return groups
@@ -122,9 +119,6 @@ func (s *Sandbox) Groups() []toolchain.Group {
 
 // Cluster returns the control plane.
 func (s *Sandbox) Cluster() *controlplane.Cluster { return s.cluster }
-
-// AgentLogs returns the folder with the output of the programs that really run.
-func (s *Sandbox) AgentLogs() string { return s.path("agent", "logs") }
 
 // Up starts the control plane and the agent unless they run, and creates or updates the
 // stack. It returns how many resources had which operation.
@@ -162,16 +156,6 @@ func (s *Sandbox) Update(ctx context.Context, show func(events.EngineEvent)) err
 		}
 		return err
 	})
-}
-
-// Outputs returns the outputs of the stack.
-func (s *Sandbox) Outputs(ctx context.Context) (outputs auto.OutputMap, err error) {
-	err = s.alone(ctx, "outputs", func(ctx context.Context, engine *engine) (err error) {
-		engine.cli.outputs = true
-		outputs, err = engine.stack.Outputs(ctx)
-		return err
-	})
-	return outputs, err
 }
 
 // Preview shows the engine's events of what Up would do. It starts no control plane.
@@ -238,7 +222,7 @@ func (s *Sandbox) start(ctx context.Context) error {
 	if err := s.startAgent(ctx); err != nil {
 		return err
 	}
-	if err := s.real.start(ctx, s); err != nil {
+	if err := s.options.Real.start(ctx, s); err != nil {
 		return err
 	}
 	// On a busy machine, a component that has waited too long for the API server gives up shortly after the start.
@@ -246,13 +230,13 @@ func (s *Sandbox) start(ctx context.Context) error {
 }
 
 func (s *Sandbox) startAgent(ctx context.Context) error {
-	machines, err := s.source.machines()
+	machines, err := s.options.machines()
 	if err != nil {
 		return err
 	}
 	text, err := json.Marshal(agentOptions{
 		Options:    agent.Options{Dir: s.path("agent"), Tools: s.options.Tools, Proxy: s.cluster.Proxy()},
-		Kubeconfig: s.Kubeconfig(), Storage: s.storage(), Machines: machines, RealPool: s.real.Pool,
+		Kubeconfig: s.Kubeconfig(), Storage: s.storage(), Machines: machines, RealPool: s.options.Real.Pool,
 	})
 	if err != nil {
 		return err
@@ -276,4 +260,40 @@ func (s *Sandbox) locked(ctx context.Context, do func() error) error {
 	}
 	defer unlock()
 	return do()
+}
+
+// agentOptions are what the agent runs for, and where.
+type agentOptions struct {
+	agent.Options
+	Kubeconfig, Storage string
+	Machines            gke.Machines
+	RealPool            string
+}
+
+// RunAgent runs the services that a sandbox needs between its commands, until ctx ends: local
+// processes for pods that are not only simulated, Google Cloud's autoscaler and load balancers, and the
+// repair of node pools. Its options are JSON.
+func RunAgent(ctx context.Context, text string) error {
+	var options agentOptions
+	if err := json.Unmarshal([]byte(text), &options); err != nil {
+		return fmt.Errorf("options of the agent: %w", err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", options.Kubeconfig)
+	if err != nil {
+		return err
+	}
+	config.QPS = -1 // the API server is on this machine and protects itself
+	// The Pulumi SDK silences the default logger.
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	options.Config, options.Logger = config, logger
+	engine, err := gke.New(google.New(options.Storage), config, options.Machines, options.RealPool)
+	if err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return autoscaler.Run(ctx, engine, logger) })
+	group.Go(func() error { return engine.Repair(ctx, logger) })
+	group.Go(func() error { return gke.GiveAddresses(ctx, config, logger) })
+	group.Go(func() error { return agent.Run(ctx, options.Options) })
+	return group.Wait()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 
+	"persia/sandbox/files"
 	"persia/sandbox/process"
 )
 
@@ -40,7 +40,7 @@ func (s State) Resources() (resources, pending int, err error) {
 			} `json:"latest"`
 		} `json:"checkpoint"`
 	}
-	err = readJSON(s.File(), &saved)
+	err = files.ReadJSON(s.File(), &saved)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil
 	}
@@ -57,7 +57,7 @@ func (s State) Locks() []string {
 func (s State) endCLI(ctx context.Context, executable string) error {
 	for _, lock := range s.Locks() {
 		var holder struct{ PID int }
-		if readJSON(lock, &holder) != nil {
+		if files.ReadJSON(lock, &holder) != nil {
 			continue // the CLI has ended meanwhile, or the machine before it wrote the file
 		}
 		found, err := process.Find(holder.PID)
@@ -93,7 +93,7 @@ func (s State) last() (last update, err error) {
 	// The names end with the time.
 	history, err := filepath.Glob(filepath.Join(s.dir, ".pulumi", "history", "persia", s.stack, "*.history.json"))
 	if err == nil && len(history) > 0 {
-		err = readJSON(history[len(history)-1], &last)
+		err = files.ReadJSON(history[len(history)-1], &last)
 	}
 	return last, err
 }
@@ -104,15 +104,4 @@ func (s State) deletesFailed() (bool, error) {
 	last, err := s.last()
 	deletes := last.Kind == apitype.DestroyUpdate || last.ResourceChanges["delete"]+last.ResourceChanges["delete-replaced"] > 0
 	return deletes && last.Result == apitype.FailedResult, err
-}
-
-func readJSON(file string, into any) error {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	return nil
 }

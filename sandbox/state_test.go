@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // write writes a file in a new folder.
@@ -58,8 +60,7 @@ func TestDeletesFailed(t *testing.T) {
 				write(t, filepath.Join(history, "dev-1.history.json"), `{"kind": "destroy", "result": "failed"}`)
 				write(t, filepath.Join(history, "dev-2.history.json"), test.last)
 			}
-			got, err := state.deletesFailed()
-			require.NoError(t, err)
+			got := testkit.Must(state.deletesFailed())(t)
 			assert.Equal(t, test.want, got)
 		})
 	}

@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"persia/gcp"
 	"persia/internal/status"
@@ -30,20 +29,13 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 	if !s.cluster.Running(ctx) {
 		return fmt.Errorf("%w: start it with `make up %s`", ErrNotRunning, s.Variables())
 	}
-	config, err := s.cluster.RESTConfig()
+	config, client, err := s.cluster.Access()
 	if err != nil {
 		return err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return err
-	}
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	pods, err := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	if err != nil {
+	nodes, nodesErr := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	pods, podsErr := client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err := errors.Join(nodesErr, podsErr); err != nil {
 		return err
 	}
 	printPods(out, nodes.Items, pods.Items)
@@ -61,7 +53,7 @@ func (s *Sandbox) Status(ctx context.Context, out io.Writer) error {
 // printEnded prints which background programs have ended. Only the next up starts them again.
 func (s *Sandbox) printEnded(out io.Writer) {
 	programs := map[string]process.Background{"agent": s.agent()}
-	if s.real.Pool != "" {
+	if s.options.Real.Pool != "" {
 		programs["real node"] = process.Background(s.path("node"))
 	}
 	for _, name := range slices.Sorted(maps.Keys(programs)) {

@@ -28,7 +28,7 @@ func TestPrintEnded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sleep := filepath.Join(t.TempDir(), "sleep")
 			require.NoError(t, os.Symlink("/bin/sleep", sleep))
-			s := &Sandbox{folder: folder{t.TempDir(), "dev"}, options: Options{Stack: "dev"}, real: RealNode{Pool: c.pool}}
+			s := &Sandbox{folder: folder{t.TempDir(), "dev"}, options: Options{Stack: "dev", Real: RealNode{Pool: c.pool}}}
 			for i, program := range c.running {
 				dir := s.path(program)
 				require.NoError(t, process.Background(dir).Start(t.Context(), process.Program{Executable: sleep, Args: []string{"300", strconv.Itoa(i)}}))

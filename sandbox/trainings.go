@@ -20,11 +20,7 @@ import (
 // AwaitTrainings waits until all training jobs of the stack are complete. It shows how they go on and
 // what their scripts report. A job that has failed is an error, once all have ended.
 func (s *Sandbox) AwaitTrainings(ctx context.Context) error {
-	config, err := s.cluster.RESTConfig()
-	if err != nil {
-		return err
-	}
-	client, err := kubernetes.NewForConfig(config)
+	_, client, err := s.cluster.Access()
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/internal/testkit"
 	"persia/stack/effects"
 )
 
@@ -43,12 +44,10 @@ func (s *storageDown) Warn(text string, _ *pulumi.LogArgs) error {
 func TestMeasureGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		down := &storageDown{}
-		ctx, err := pulumi.NewContext(t.Context(), pulumi.RunInfo{Project: "persia", Stack: "dev", Mocks: down})
-		require.NoError(t, err)
+		ctx := testkit.Must(pulumi.NewContext(t.Context(), pulumi.RunInfo{Project: "persia", Stack: "dev", Mocks: down}))(t)
 		require.NoError(t, pulumi.RunWithContext(ctx, func(ctx *pulumi.Context) error {
 			down.Log, ctx.Log = ctx.Log, down
-			google, err := newGoogle(ctx, "my-project")
-			require.NoError(t, err)
+			google := testkit.Must(newGoogle(ctx, "my-project"))(t)
 			d := &deployment{ctx: ctx, google: google, ran: effects.New()}
 			d.ran.Add(bucket)
 			for _, name := range []string{"first", "second"} {

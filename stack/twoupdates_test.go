@@ -4,8 +4,6 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
@@ -76,16 +74,10 @@ func TestRoomOfALeavingJob(t *testing.T) {
 		"a new JobSet":          {both, both.And(edits{"persia:jobs[1]": job("new").And(edits{"engine": "jobset"})}), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			was, err := testkit.Load(t, c.before)
-			require.NoError(t, err)
-			cfg, err := testkit.Load(t, c.after)
-			require.NoError(t, err)
-			err = checkOrder(cfg, cfg.Plan(), ran(was))
-			if c.says == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, c.says)
+			was := testkit.Must(testkit.Load(t, c.before))(t)
+			cfg := testkit.Must(testkit.Load(t, c.after))(t)
+			err := checkOrder(cfg, cfg.Plan(), ran(was))
+			testkit.Fails(t, err, c.says)
 		})
 	}
 }

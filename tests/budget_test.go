@@ -10,12 +10,13 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // TestBudget keeps the weight of the repository. To add something, take something away.
 func TestBudget(t *testing.T) {
-	listed, err := exec.Command("git", "-C", "..", "ls-files", "-z").Output()
-	require.NoError(t, err)
+	listed := testkit.Must(exec.Command("git", "-C", "..", "ls-files", "-z").Output())(t)
 	found := map[string]int{}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(listed), "\x00"), "\x00") {
 		text, err := os.ReadFile("../" + name)

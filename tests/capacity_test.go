@@ -32,8 +32,7 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 	for _, path := range []string{"Pulumi.dev.yaml", "Pulumi.prod.yaml"} {
 		t.Run(path, func(t *testing.T) {
 			configuration := programtest.ReadStack(t, path)
-			loaded, err := loadStack(configuration, ".")
-			require.NoError(t, err)
+			loaded := testkit.Must(loadStack(configuration, "."))(t)
 			planned := map[string]capacity.Resources{}
 			for _, pool := range loaded.Plan().Pools {
 				planned[pool.Name] = pool.Used

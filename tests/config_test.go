@@ -78,8 +78,7 @@ func TestPulumiYAML(t *testing.T) {
 func TestEveryKeyIsRead(t *testing.T) {
 	// A manifest is read before there are fields, and sources are found by their types.
 	unseen := []string{"Manifest", "NFS", "ISCSI", "CSI"}
-	loaded, err := packages.Load(&packages.Config{Dir: root, Mode: packages.LoadSyntax}, "./...")
-	require.NoError(t, err)
+	loaded := testkit.Must(packages.Load(&packages.Config{Dir: root, Mode: packages.LoadSyntax}, "./..."))(t)
 	schema := readText(t, testkit.SchemaFile)
 	keys, read := map[types.Object]string{}, map[types.Object]bool{}
 	all := func(of types.Type) {

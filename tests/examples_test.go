@@ -33,8 +33,7 @@ func TestStackFiles(t *testing.T) {
 			recorder := programtest.DeployFile(t, path)
 			assert.NotEmpty(t, slices.Concat(recorder.Some(testkit.StatefulSet), recorder.Some(queue.JobSetToken)))
 
-			stack, err := loadStack(programtest.ReadStack(t, path), filepath.Dir(path))
-			require.NoError(t, err)
+			stack := testkit.Must(loadStack(programtest.ReadStack(t, path), filepath.Dir(path)))(t)
 			for line := range strings.Lines(stack.Plan().String()) {
 				line = strings.TrimSuffix(line, "\n")
 				assert.LessOrEqual(t, utf8.RuneCountInString(line), 100, line)
@@ -47,8 +46,7 @@ func TestStackFiles(t *testing.T) {
 // TestExamplesAreListed: examples/README.md says what each example shows.
 func TestExamplesAreListed(t *testing.T) {
 	page := readText(t, "examples/README.md")
-	files, err := os.ReadDir(filepath.Join(root, "examples"))
-	require.NoError(t, err)
+	files := testkit.Must(os.ReadDir(filepath.Join(root, "examples")))(t)
 	for _, file := range files {
 		if file.Name() != "README.md" {
 			assert.Contains(t, page, "]("+file.Name()+")")

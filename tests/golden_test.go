@@ -11,14 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"persia/internal/programtest"
-	"persia/internal/testkit"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
+
+	"persia/internal/programtest"
+	"persia/internal/testkit"
 )
 
 var plans = flag.String("plans", "", "a folder to write the whole plan of each stack file to")
@@ -146,8 +146,7 @@ func planOf(t *testing.T, r *testkit.Recorder) plan {
 	t.Helper()
 	var plan plan
 	for _, registration := range r.Resources {
-		text, err := yaml.Marshal(planned(registration))
-		require.NoError(t, err)
+		text := testkit.Must(yaml.Marshal(planned(registration)))(t)
 		plan = append(plan, resourcePlan{testkit.ShortURN(registration.URN), string(text)})
 	}
 	slices.SortFunc(plan, func(a, b resourcePlan) int { return strings.Compare(a.urn, b.urn) })
@@ -240,3 +239,12 @@ func abridged(text string) string {
 	}
 	return fmt.Sprintf("[%d lines, sha256 %x]", lines, sha256.Sum256([]byte(text)))
 }
+
+const root = ".."
+
+func readYAML(t testing.TB, name string, into any) {
+	t.Helper()
+	require.NoError(t, yaml.Unmarshal([]byte(readText(t, name)), into), name)
+}
+
+func readText(t testing.TB, path string) string { return testkit.Read(t, filepath.Join(root, path)) }

@@ -60,8 +60,7 @@ func TestImagesAreListed(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
 			texts := readText(t, "docs/reference/security.md") + readText(t, path)
-			manifests, err := filepath.Glob(filepath.Join(root, filepath.Dir(path), "*.yml"))
-			require.NoError(t, err)
+			manifests := testkit.Must(filepath.Glob(filepath.Join(root, filepath.Dir(path), "*.yml")))(t)
 			for _, manifest := range manifests {
 				texts += testkit.Read(t, manifest)
 			}

@@ -54,8 +54,7 @@ func TestPublishedManifest(t *testing.T) {
 // exports is in the stack file.
 func deployPublished(t *testing.T) *testkit.Recorder {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "train.persia.yml"))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(filepath.Join("testdata", "train.persia.yml")))(t)
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "train.persia.yml"), text, 0o600))
 	type edits = testkit.Edits
@@ -76,7 +75,6 @@ func deployPublished(t *testing.T) *testkit.Recorder {
 		"embeddingWorker":          edits{"nodePool": "embedding-workers"},
 		"embeddingParameterServer": edits{"nodePool": "embedding-ps"},
 	}})
-	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: dir}, nil)
-	require.NoError(t, err)
+	recorder := testkit.Must(programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: dir}, nil))(t)
 	return recorder
 }

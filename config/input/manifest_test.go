@@ -2,7 +2,6 @@ package input_test
 
 import (
 	"io/fs"
-	"os"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -100,8 +99,7 @@ func replaced(t *testing.T, old, with string) string {
 }
 
 func TestManifest(t *testing.T) {
-	s, err := loadManifest(t, nil, inFile(manifestText))
-	require.NoError(t, err)
+	s := testkit.Must(loadManifest(t, nil, inFile(manifestText)))(t)
 	require.Len(t, s.Jobs, 1)
 	job := s.Jobs[0]
 	assert.Equal(t, "adult-income", job.Name)
@@ -159,8 +157,7 @@ func TestManifestOverlay(t *testing.T) {
 
 // TestSpellings checks that each older name results in the same job.
 func TestSpellings(t *testing.T) {
-	want, err := loadManifest(t, nil, inFile(manifestText))
-	require.NoError(t, err)
+	want := testkit.Must(loadManifest(t, nil, inFile(manifestText)))(t)
 	for name, pairs := range map[string][]string{
 		"paths": {"  persiaEnv:\n    PERSIA_GLOBAL_CONFIG:", "  globalConfigPath:", "    PERSIA_EMBEDDING_CONFIG:", "  embeddingConfigPath:",
 			"    PERSIA_NN_WORKER_ENTRY:", "  nnWorkerPyEntryPath:", "    PERSIA_DATALOADER_ENTRY:", "  dataLoaderPyEntryPath:"},
@@ -176,8 +173,7 @@ func TestSpellings(t *testing.T) {
 		"read_only": {"readOnly: true", "read_only: true"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := loadManifest(t, nil, inFile(strings.NewReplacer(pairs...).Replace(manifestText)))
-			require.NoError(t, err)
+			got := testkit.Must(loadManifest(t, nil, inFile(strings.NewReplacer(pairs...).Replace(manifestText))))(t)
 			assert.Equal(t, want.Jobs, got.Jobs)
 		})
 	}
@@ -188,8 +184,7 @@ func TestSpelledInline(t *testing.T) {
 	job := testkit.Parse(t, testkit.Base)["persia:jobs"].([]any)[0].(map[string]any)
 	job["trainer"] = job["nnWorker"]
 	delete(job, "nnWorker")
-	s, err := testkit.Load(t, edits{"persia:jobs": []any{job}})
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, edits{"persia:jobs": []any{job}}))(t)
 	assert.Equal(t, 2, s.Jobs[0].NNWorker.Replicas)
 }
 
@@ -312,8 +307,7 @@ func FuzzManifest(f *testing.F) {
 
 // TestStatefulSetsRefused checks the message for what is not read from the StatefulSets that PERSIA publishes.
 func TestStatefulSetsRefused(t *testing.T) {
-	published, err := os.ReadFile("../testdata/cases/02-published-statefulsets/train.persia.yml")
-	require.NoError(t, err)
+	published := testkit.Read(t, "../testdata/cases/02-published-statefulsets/train.persia.yml")
 	const set = "persia:jobs[0].manifest(jobs/train.yml)[0]"
 	const container = set + ".spec.template.spec.containers[0]"
 	for name, c := range map[string]struct{ old, with, says string }{
@@ -326,8 +320,8 @@ func TestStatefulSetsRefused(t *testing.T) {
 		"a quantity that is none": {`memory: "48Gi"`, `memory: "48 G"`, container + ".resources.requests[memory]: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			text := strings.Replace(string(published), c.old, c.with, 1)
-			require.NotEqual(t, string(published), text)
+			text := strings.Replace(published, c.old, c.with, 1)
+			require.NotEqual(t, published, text)
 			_, err := loadManifest(t, edits{"persia:jobs[0].name": "clicks"}, inFile(text))
 			require.ErrorContains(t, err, c.says)
 		})

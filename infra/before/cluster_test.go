@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	"persia/internal/testkit"
 )
 
 const policyPath = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies/persia-pods"
@@ -128,11 +129,7 @@ func TestCheckQueues(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckQueues(t.Context(), cluster(t, answering(t, test.answers, test.status)))
-			if test.says == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, test.says)
+			testkit.Fails(t, err, test.says)
 			assert.Equal(t, test.unknown, errors.Is(err, ErrUnknown))
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/infra/before"
+	"persia/internal/testkit"
 )
 
 // engine fails as often as errs has errors, and then answers from a state.
@@ -104,11 +105,7 @@ func TestReadDuringAWrite(t *testing.T) {
 				return err
 			}, pulumi.WithMocks("persia", "dev", mock))
 			assert.Equal(t, c.calls, mock.calls)
-			if c.err == "" {
-				assert.NoError(t, err)
-			} else {
-				assert.ErrorContains(t, err, c.err)
-			}
+			testkit.Fails(t, err, c.err)
 		})
 	}
 }

@@ -84,8 +84,7 @@ func TestCredentials(t *testing.T) {
 // credential returns the token that the plugin of a kubeconfig prints, or its error.
 func credential(t *testing.T, args, environment []string) (token, complaint string) {
 	t.Helper()
-	text, err := kubeconfigText("c", "192.0.2.1", "", args)
-	require.NoError(t, err)
+	text := testkit.Must(kubeconfigText("c", "192.0.2.1", "", args))(t)
 	var kubeconfig struct {
 		Users []struct {
 			User struct {
@@ -113,10 +112,8 @@ func credential(t *testing.T, args, environment []string) (token, complaint stri
 // keyFile returns the key of a service account that does not exist, with an endpoint here.
 func keyFile(t *testing.T, tokenURI string) []byte {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	require.NoError(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
+	key := testkit.Must(rsa.GenerateKey(rand.Reader, 2048))(t)
+	der := testkit.Must(x509.MarshalPKCS8PrivateKey(key))(t)
 	text, err := json.Marshal(map[string]string{
 		"type": "service_account", "project_id": "my-project", "private_key_id": "1", "client_id": "1",
 		"private_key":  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
+	"persia/internal/testkit"
 )
 
 // TestPairs checks that the stack recreates a volume whose claim is gone, once.
@@ -38,8 +39,7 @@ func TestPairs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			object := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{}}}
-			options, err := pulumi.NewResourceOptions(Pairs(test.resources)["checkpoints"].renew(object)...)
-			require.NoError(t, err)
+			options := testkit.Must(pulumi.NewResourceOptions(Pairs(test.resources)["checkpoints"].renew(object)...))(t)
 			assert.Equal(t, test.generation, object.Labels[generationLabel])
 			var replacing []string
 			if test.replaced {
@@ -98,11 +98,7 @@ func TestClaimsStay(t *testing.T) {
 			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
 			stored.Name, stored.Claim = test.volume, test.claim
 			err := CheckPairs(pairs, []config.StoredVolume{stored})
-			if test.says == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, test.says)
+			testkit.Fails(t, err, test.says)
 		})
 	}
 }

@@ -54,6 +54,25 @@ func ReadGolden(t testing.TB, file, got string) string {
 	return Read(t, golden)
 }
 
+// Must returns the value of a call that must not fail: testkit.Must(os.Open(file))(t).
+func Must[T any](value T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		require.NoError(t, err)
+		return value
+	}
+}
+
+// Fails checks that an error has a text, or that there is none where the text is "".
+func Fails(t testing.TB, err error, text string, of ...any) {
+	t.Helper()
+	if text == "" {
+		assert.NoError(t, err, of...)
+	} else {
+		assert.ErrorContains(t, err, text, of...)
+	}
+}
+
 // Read returns the content of a file.
 func Read(t testing.TB, file string) string {
 	t.Helper()

@@ -141,12 +141,11 @@ func TestAProgramRunsAsLongAsItsPod(t *testing.T) {
 	kubeconfig := filepath.Join(a.dir, "credentials", "uid-p", "c", "kubeconfig")
 	a.awaitLog(t, "p", "args --kubeconfig="+kubeconfig+" --own env hello", 1)
 
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	require.NoError(t, err)
+	config := testkit.Must(clientcmd.BuildConfigFromFlags("", kubeconfig))(t)
 	assert.Equal(t, "https://127.0.0.1:1", config.Host)
 	assert.Equal(t, "authority", string(config.CAData))
 	assert.Equal(t, "token of p", config.BearerToken)
-	assertFile(t, filepath.Join(filepath.Dir(kubeconfig), "token"), "token of p")
+	assert.Equal(t, "token of p", testkit.Read(t, filepath.Join(filepath.Dir(kubeconfig), "token")))
 
 	require.NoError(t, a.client.CoreV1().Pods("n").Delete(t.Context(), "p", metav1.DeleteOptions{}))
 	a.awaitLog(t, "p", "asked to end", 1)
@@ -242,8 +241,7 @@ func TestVolumesOfClasses(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "pedl", UID: "1"}}
 	claim.Spec.StorageClassName = &class
 	list := func() []corev1.PersistentVolume {
-		found, err := client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{})
-		require.NoError(t, err)
+		found := testkit.Must(client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{}))(t)
 		return found.Items
 	}
 	a.provision(t.Context(), claim)

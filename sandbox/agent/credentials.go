@@ -4,17 +4,17 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"persia/sandbox/files"
 )
 
 // tokenLifetime is longer than any sandbox is up, so that no token has to be renewed.
@@ -55,11 +55,8 @@ func (r *runner) writeCredentials(ctx context.Context, dir string) (kubeconfig s
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return "", err
-	}
 	for name, text := range map[string][]byte{"ca.crt": config.CAData, "token": []byte(request.Status.Token), "kubeconfig": content} {
-		if err := renameio.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+		if err := files.Write(filepath.Join(dir, name), text, 0o600); err != nil {
 			return "", err
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/internal/testkit"
 )
 
 func TestRepository(t *testing.T) {
@@ -46,4 +48,46 @@ func TestArguments(t *testing.T) {
 			assert.Equal(t, append(append([]string{}, own...), test.want...), got)
 		})
 	}
+}
+
+func fromField(name, path string) corev1.EnvVar {
+	return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: path}}}
+}
+
+func TestEnvironment(t *testing.T) {
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{"app.kubernetes.io/name": "nats"}},
+		Spec:       corev1.PodSpec{ServiceAccountName: "account"},
+	}
+	tests := map[string]struct {
+		env  []corev1.EnvVar
+		want []string
+	}{
+		"a plain value":      {[]corev1.EnvVar{{Name: "A", Value: "b"}}, []string{"A=b"}},
+		"the pod's name":     {[]corev1.EnvVar{fromField("A", "metadata.name")}, []string{"A=p"}},
+		"its namespace":      {[]corev1.EnvVar{fromField("A", "metadata.namespace")}, []string{"A=n"}},
+		"its account":        {[]corev1.EnvVar{fromField("A", "spec.serviceAccountName")}, []string{"A=account"}},
+		"a label":            {[]corev1.EnvVar{fromField("A", "metadata.labels['app.kubernetes.io/name']")}, []string{"A=nats"}},
+		"a label it has not": {[]corev1.EnvVar{fromField("A", "metadata.labels['x']")}, []string{"A="}},
+		"a reference": {
+			[]corev1.EnvVar{fromField("NAME", "metadata.name"), {Name: "A", Value: "x-$(NAME)-$$(NAME)"}},
+			[]string{"NAME=p", "A=x-p-$(NAME)"},
+		},
+		"a reference to what comes later": {
+			[]corev1.EnvVar{{Name: "A", Value: "$(NAME)"}, {Name: "NAME", Value: "p"}},
+			[]string{"A=$(NAME)", "NAME=p"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := testkit.Must(environment(pod, corev1.Container{Env: test.env}))(t)
+			assert.Equal(t, test.want, got)
+		})
+	}
+}
+
+func TestEnvironmentRefusesSecrets(t *testing.T) {
+	secret := corev1.EnvVar{Name: "A", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{}}}
+	_, err := environment(&corev1.Pod{}, corev1.Container{Name: "c", Env: []corev1.EnvVar{secret}})
+	assert.ErrorContains(t, err, "container c: env A: of valueFrom only fieldRef")
 }

@@ -56,8 +56,7 @@ func servingPod() *corev1.Pod {
 // TestAProgramServes: the pod of a program that serves has its ConfigMap, and is ready when the program
 // is, and the API server reaches it by the address of its Service.
 func TestAProgramServes(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	require.NoError(t, err)
+	python := testkit.Must(exec.LookPath("python3"))(t)
 	client := fake.NewClientset(
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "settings"}, Data: map[string]string{"settings.yaml": "the settings"}},
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "serving"}, Spec: corev1.ServiceSpec{
@@ -67,18 +66,16 @@ func TestAProgramServes(t *testing.T) {
 	)
 	dir := t.TempDir()
 	a := &agent{client: client, options: Options{Dir: dir, Proxy: filepath.Join(dir, "proxy"), Config: &rest.Config{Host: "https://127.0.0.1:1"}}}
-	stop, err := a.serveProxy()
-	require.NoError(t, err)
+	stop := testkit.Must(a.serveProxy())(t)
 	t.Cleanup(stop)
 
 	pod := servingPod()
-	_, err = client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{})
+	_, err := client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 	r := &runner{
 		options: a.options, client: client, pod: pod, container: pod.Spec.Containers[0], logger: slog.New(slog.DiscardHandler),
 	}
-	ports, err := freePorts(r.container)
-	require.NoError(t, err)
+	ports := testkit.Must(freePorts(r.container))(t)
 	a.served.Store(pod.UID, ports)
 	at := host{mounts: r.folders(dir)}
 	require.NoError(t, r.mount(t.Context(), at))
@@ -103,10 +100,9 @@ func TestAProgramServes(t *testing.T) {
 // throughProxy asks a server as the API server asks a webhook.
 func throughProxy(t *testing.T, proxy, address string) string {
 	t.Helper()
-	connection, err := net.Dial("unix", proxy)
-	require.NoError(t, err)
+	connection := testkit.Must(net.Dial("unix", proxy))(t)
 	defer func() { _ = connection.Close() }()
-	_, err = io.WriteString(connection, "CONNECT "+address+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+	_, err := io.WriteString(connection, "CONNECT "+address+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
 	require.NoError(t, err)
 	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return connection, nil }}}
 	const accepted = "HTTP/1.1 200 OK\r\n\r\n"
@@ -114,11 +110,9 @@ func throughProxy(t *testing.T, proxy, address string) string {
 	_, err = io.ReadFull(connection, head)
 	require.NoError(t, err)
 	require.Equal(t, accepted, string(head))
-	answer, err := client.Get("http://pod/")
-	require.NoError(t, err)
+	answer := testkit.Must(client.Get("http://pod/"))(t)
 	defer func() { _ = answer.Body.Close() }()
-	text, err := io.ReadAll(answer.Body)
-	require.NoError(t, err)
+	text := testkit.Must(io.ReadAll(answer.Body))(t)
 	return string(text)
 }
 
@@ -138,24 +132,16 @@ func TestMounted(t *testing.T) {
 	dir := t.TempDir()
 	at := host{mounts: r.folders(dir)}
 	require.NoError(t, r.mount(t.Context(), at))
-	settings, err := os.ReadFile(filepath.Join(at.mounts["/etc/serving"], "settings.yaml"))
-	require.NoError(t, err)
-	assert.Contains(t, string(settings), "certDir: "+filepath.Join(dir, "volumes", "certificate"))
+	settings := testkit.Read(t, filepath.Join(at.mounts["/etc/serving"], "settings.yaml"))
+	assert.Contains(t, settings, "certDir: "+filepath.Join(dir, "volumes", "certificate"))
 
 	go r.keepMounted(t.Context(), at, t.Output())
 	secret.Data = map[string][]byte{"tls.crt": []byte("certificate")}
-	_, err = client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{})
+	_, err := client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{})
 	require.NoError(t, err)
 	certificate := filepath.Join(at.mounts["/certificate"], "tls.crt")
 	require.Eventually(t, func() bool { _, err := os.Stat(certificate); return err == nil }, testkit.Patience, 10*time.Millisecond)
-	assertFile(t, certificate, "certificate")
-}
-
-func assertFile(t *testing.T, path, want string) {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	assert.Equal(t, want, string(text))
+	assert.Equal(t, "certificate", testkit.Read(t, certificate))
 }
 
 // TestListenHere checks that controllers listen on loopback, and find their certificates.
@@ -165,8 +151,7 @@ func TestListenHere(t *testing.T) {
 		"{kind: A, health: {healthProbeBindAddress: ':8081'}, webhook: {port: 10250, certDir: /certificate}}": "/kueue",
 		"{kind: A, webhook: {port: 10250}}": "/jobset",
 	} {
-		changed, err := listenHere([]byte(settings), at)
-		require.NoError(t, err)
+		changed := testkit.Must(listenHere([]byte(settings), at))(t)
 		assert.YAMLEq(t, "{kind: A, health: {healthProbeBindAddress: '127.0.0.1:1111'}, webhook: {host: 127.0.0.1, port: 2222, certDir: "+folder+"}}", string(changed))
 	}
 }

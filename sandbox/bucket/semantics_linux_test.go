@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"persia/config"
+	"persia/internal/testkit"
 	"persia/sandbox/bucket"
 	"persia/sandbox/toolchain"
 )
@@ -39,8 +40,7 @@ func mountBucket(t *testing.T, server *httptest.Server, options ...string) *node
 	tools, err := toolchain.Build(t.Context(), filepath.Join(repository, "sandbox", "toolchain"), filepath.Join(repository, ".sandbox", "bin"), t.Output(), toolchain.OfBuckets)
 	require.NoError(t, err)
 	arguments := []string{"--foreground", "--log-severity=warning", "--implicit-dirs", "--anonymous-access", "--enable-hns=false", "--custom-endpoint", server.URL + "/storage/v1/"}
-	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	require.NoError(t, err)
+	log := testkit.Must(os.Create(filepath.Join(t.TempDir(), "log")))(t)
 	n.gcsfuse = exec.Command(tools.Path("gcsfuse"), append(append(arguments, options...), "checkpoints", n.folder)...)
 	n.gcsfuse.Stdout, n.gcsfuse.Stderr = log, log
 	n.gcsfuse.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -100,9 +100,8 @@ func (n *node) replace(name, content string) {
 // open opens a file for writing, and writes to it.
 func (n *node) open(name, content string) *os.File {
 	n.t.Helper()
-	file, err := os.Create(n.path(name))
-	require.NoError(n.t, err)
-	_, err = file.WriteString(content)
+	file := testkit.Must(os.Create(n.path(name)))(n.t)
+	_, err := file.WriteString(content)
 	require.NoError(n.t, err)
 	return file
 }
@@ -122,8 +121,7 @@ func outcome(content []byte, err error) string {
 func python(t *testing.T, script string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command("python3", append([]string{"-c", script}, arguments...)...)
-	modules, err := filepath.Abs(filepath.Join(repository, "workload", "persia"))
-	require.NoError(t, err)
+	modules := testkit.Must(filepath.Abs(filepath.Join(repository, "workload", "persia")))(t)
 	command.Env = append(os.Environ(), "PYTHONPATH="+modules, "PYTHONDONTWRITEBYTECODE=1")
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)
@@ -310,7 +308,7 @@ part = types.SimpleNamespace(state_dict=dict)
 ctx, gather, get_rank = types.SimpleNamespace(model=part, dense_optimizer=part), set, lambda: 0
 torch = types.SimpleNamespace(save=lambda _, file: open(file, "w").write("model"))
 source = ast.parse(open(os.path.join(example, "train.py")).read())
-exec(ast.unparse([function for function in source.body if getattr(function, "name", "") == "save_dense"]))
+exec(ast.unparse([function for function in source.body if getattr(function, "name", "") in ("write", "save_dense")]))
 os.environ.update(PERSIA_DENSE_DIR=os.path.join(writer, "dense-1"), PERSIA_ATTEMPT="2")
 for batches in range(1, 5):
     save_dense(ctx, range(batches))
@@ -359,10 +357,9 @@ func TestSidecar(t *testing.T) {
 // kernelCount returns a number that the kernel has counted for gcsfuse.
 func (n *node) kernelCount(file, name string) (count int64) {
 	n.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", n.gcsfuse.Process.Pid, file))
-	require.NoError(n.t, err)
-	_, line, _ := strings.Cut(string(text), name)
-	_, err = fmt.Sscan(line, &count)
+	text := testkit.Read(n.t, fmt.Sprintf("/proc/%d/%s", n.gcsfuse.Process.Pid, file))
+	_, line, _ := strings.Cut(text, name)
+	_, err := fmt.Sscan(line, &count)
 	require.NoError(n.t, err)
 	return count
 }

@@ -1,3 +1,9 @@
+// Package controlplane runs a Kubernetes control plane on this machine: etcd, the API server, the controller manager
+// and the scheduler are the real ones, and kwok plays the kubelets of the nodes annotated kwok.x-k8s.io/node=fake. All
+// of them listen on the loopback interface only.
+//
+// kwokctl writes the certificates and starts the processes. This package adds what kwokctl does not check: which
+// process a recorded id belongs to, whether a creation was interrupted, and whether a component survives its start.
 package controlplane
 
 import (
@@ -9,7 +15,12 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/google/renameio/v2"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
@@ -33,14 +44,9 @@ type Cluster struct {
 	ResumeTimeout time.Duration
 }
 
-// New returns the cluster of the given name in dir, which need not exist and holds nothing else. The
+// New returns the cluster of the given name in dir, an absolute path, which need not exist and holds nothing else. The
 // context of the kubeconfig has the same name.
 func New(dir, name string, tools toolchain.Tools) *Cluster {
-	// Paths are handed to processes with other working directories. Abs fails
-	// only when this process has none; then so does all that follows.
-	if abs, err := filepath.Abs(dir); err == nil {
-		dir = abs
-	}
 	return &Cluster{folder: folder{dir, name}, tools: tools, ResumeTimeout: startTimeout}
 }
 
@@ -68,10 +74,10 @@ func (c *Cluster) Start(ctx context.Context, progress io.Writer) error {
 	defer cancel()
 	started := time.Now()
 	fmt.Fprintf(progress, "control plane: starting …\n")
-	if created {
-		err = c.resume(ctx)
-	} else {
+	if !created {
 		err = c.create(ctx)
+	} else if err = c.startDead(ctx); err == nil {
+		err = c.awaitHealth(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("start control plane %s: %w", c.name, err)
@@ -100,14 +106,6 @@ func (c *Cluster) create(ctx context.Context) error {
 	return c.writeKubeconfig()
 }
 
-// resume starts the components that do not run.
-func (c *Cluster) resume(ctx context.Context) error {
-	if err := c.startDead(ctx); err != nil {
-		return err
-	}
-	return c.awaitHealth(ctx)
-}
-
 // Stop ends every process of the control plane and removes its files. It does so as well when some or all processes are
 // dead or the creation was interrupted, and nothing when there is no control plane.
 func (c *Cluster) Stop(ctx context.Context) error {
@@ -119,10 +117,10 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return fmt.Errorf("control plane %s: %w", c.name, err)
 	}
 	defer unlock()
-	if err := c.remove(ctx); err != nil {
-		return fmt.Errorf("stop control plane %s: %w", c.name, err)
+	if err = c.remove(ctx); err == nil {
+		err = os.Remove(c.lockFile())
 	}
-	if err := os.Remove(c.lockFile()); err != nil {
+	if err != nil {
 		return fmt.Errorf("stop control plane %s: %w", c.name, err)
 	}
 	// Remove the folder too, unless it contains something else.
@@ -163,4 +161,52 @@ func (c *Cluster) remove(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// RESTConfig returns the administrator's access to a cluster, also before its creation is complete. Requests
+// are not rate limited: the API server is on this machine and protects itself.
+func (c *Cluster) RESTConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.kwokctlKubeconfig())
+	if err == nil {
+		// client-go keeps reading certificate files again, and complains of each
+		// that is gone when the control plane is.
+		err = rest.LoadTLSFiles(config)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("control plane %s: %w", c.name, err)
+	}
+	config.CAFile, config.CertFile, config.KeyFile = "", "", ""
+	config.QPS = -1
+	return config, nil
+}
+
+// Access returns the administrator's access to a cluster, and a client with it.
+func (c *Cluster) Access() (*rest.Config, kubernetes.Interface, error) {
+	config, err := c.RESTConfig()
+	if err != nil {
+		return nil, nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	return config, client, err
+}
+
+// writeKubeconfig writes kwokctl's kubeconfig with the certificates in it, so
+// that it is one file to copy and to protect.
+func (c *Cluster) writeKubeconfig() error {
+	source, err := clientcmd.LoadFromFile(c.kwokctlKubeconfig())
+	if err != nil {
+		return err
+	}
+	if err := clientcmd.ResolveLocalPaths(source); err != nil {
+		return err
+	}
+	if err := clientcmdapi.FlattenConfig(source); err != nil {
+		return err
+	}
+	content, err := clientcmd.Write(*source)
+	if err != nil {
+		return err
+	}
+	// Written at once or not at all: its existence marks a complete creation.
+	return renameio.WriteFile(c.Kubeconfig(), content, 0o600)
 }

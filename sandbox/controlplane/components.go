@@ -5,9 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"persia/sandbox/process"
 )
@@ -82,4 +87,87 @@ func (f folder) lastWords(dead []string) string {
 		fmt.Fprintf(&words, "%s:\n%s\n", path, content[max(0, len(content)-size):])
 	}
 	return words.String()
+}
+
+// kwokctl runs a kwokctl command on this cluster.
+func (c *Cluster) kwokctl(ctx context.Context, args ...string) error {
+	// The configuration is named in every command, for isKwokctl to see.
+	args = append(args, "--name", c.name, "--config", c.configFile())
+	cmd := exec.CommandContext(ctx, c.tools.Path("kwokctl"), args...)
+	cmd.Dir = c.dir
+	// And so the components': variables of the user would override the configuration.
+	cmd.Env = []string{"HOME=" + c.dir, "KWOK_WORKDIR=" + c.kwokDir(), "PATH=" + c.stubs()}
+	cmd.WaitDelay = time.Second
+	output, err := cmd.CombinedOutput()
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		return fmt.Errorf("kwokctl %s: %w\n%s", strings.Join(args[:2], " "), err, output)
+	}
+	return nil
+}
+
+// isKwokctl recognises a kwokctl at work on this cluster.
+func (c *Cluster) isKwokctl(p process.Process) bool {
+	return strings.HasPrefix(p.Command, c.tools.Path("kwokctl")+" ") && strings.Contains(p.Command, " --config "+c.configFile())
+}
+
+const (
+	healthInterval = 100 * time.Millisecond
+	healthTimeout  = 3 * time.Second
+	// restartInterval is the least time between two attempts to start what died during the start. The controller
+	// manager gives up when the API server is not there within ten seconds, as on a busy machine.
+	restartInterval = 2 * time.Second
+)
+
+// errDead says that components do not run.
+type errDead []string
+
+func (e errDead) Error() string { return strings.Join(e, ", ") + ": not running" }
+
+// healthy returns nil if every component runs and the API server and the controllers work.
+func (c *Cluster) healthy(ctx context.Context) error {
+	dead, err := c.dead()
+	if err != nil {
+		return err
+	}
+	if len(dead) != 0 {
+		return errDead(dead)
+	}
+	_, client, err := c.Access()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	if err := client.CoreV1().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error(); err != nil {
+		return fmt.Errorf("kube-apiserver: %w", err)
+	}
+	// Its controllers make it, and no pod can be created before.
+	if _, err := client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{}); err != nil {
+		return fmt.Errorf("kube-controller-manager: %w", err)
+	}
+	return nil
+}
+
+// awaitHealth waits until the control plane is healthy, and starts what dies meanwhile again.
+func (c *Cluster) awaitHealth(ctx context.Context) error {
+	lastStart := time.Now()
+	var dead errDead
+	var last error
+	err := wait.PollUntilContextCancel(ctx, healthInterval, true, func(ctx context.Context) (bool, error) {
+		dead, last = nil, c.healthy(ctx)
+		if errors.As(last, &dead) && time.Since(lastStart) > restartInterval {
+			lastStart = time.Now()
+			err := c.startDead(ctx)
+			last = errors.Join(last, err)
+			return false, err
+		}
+		return last == nil, nil
+	})
+	if ctx.Err() != nil && err != nil {
+		return fmt.Errorf("%w: %w\n%s", context.Cause(ctx), last, c.lastWords(dead))
+	}
+	return err
 }

@@ -1,19 +1,16 @@
 package controlplane
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"text/template"
 
-	"github.com/google/renameio/v2"
-
+	"persia/kube"
+	"persia/sandbox/files"
 	"persia/sandbox/toolchain"
 )
 
@@ -31,7 +28,7 @@ const kubectlStub = `#!/bin/sh
 printf ok
 `
 
-// configs are templates. Their actions are in [[ ]], since kwok's own templates are in stages.yaml.
+// configs are templates, but for stages.yaml, which has kwok's own templates.
 //
 //go:embed kwokctl.yaml audit-policy.yaml egress.yaml stages.yaml
 var configs embed.FS
@@ -53,11 +50,11 @@ func (c *Cluster) writeConfig() error {
 		if err != nil {
 			return err
 		}
-		if err := renameio.WriteFile(filepath.Join(c.dir, name), content, 0o600); err != nil {
+		if err := files.Write(filepath.Join(c.dir, name), []byte(content), 0o600); err != nil {
 			return err
 		}
 	}
-	return renameio.WriteFile(filepath.Join(c.stubs(), "kubectl"), []byte(kubectlStub), 0o700)
+	return files.Write(filepath.Join(c.stubs(), "kubectl"), []byte(kubectlStub), 0o700)
 }
 
 // templated holds the values that the templates insert.
@@ -68,22 +65,15 @@ type templated struct {
 	Address string
 }
 
-// File returns the path of a file of the cluster, as JSON, which is YAML.
-func (t templated) File(name string) string { return quoted(filepath.Join(t.dir, name)) }
+// File returns the path of a file of the cluster.
+func (t templated) File(name string) string { return filepath.Join(t.dir, name) }
 
-func quoted(text string) string {
-	quoted, _ := json.Marshal(text)
-	return string(quoted)
-}
-
-func (c *Cluster) config(name string, ports []int) ([]byte, error) {
-	parsed, err := template.New(name).Delims("[[", "]]").Funcs(template.FuncMap{"json": quoted}).ParseFS(configs, name)
-	if err != nil {
-		return nil, err
+func (c *Cluster) config(name string, ports []int) (string, error) {
+	text, err := configs.ReadFile(name)
+	if err != nil || name == "stages.yaml" {
+		return string(text), err
 	}
-	var text bytes.Buffer
-	err = parsed.Execute(&text, templated{c.folder, ports, c.tools, AdvertisedAddress})
-	return text.Bytes(), err
+	return kube.Fill(string(text), templated{c.folder, ports, c.tools, AdvertisedAddress}), nil
 }
 
 // freePorts returns n different ports that are free on loopback. They are below the range for outgoing connections, and

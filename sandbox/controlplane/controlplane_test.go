@@ -23,12 +23,11 @@ import (
 
 func TestConfigKeepsToThisMachine(t *testing.T) {
 	c := New(t.TempDir(), "test", toolchain.Tools("/bin/tools"))
-	content, err := c.config("kwokctl.yaml", []int{1, 2, 3, 4, 5, 6})
-	require.NoError(t, err)
+	content := testkit.Must(c.config("kwokctl.yaml", []int{1, 2, 3, 4, 5, 6}))(t)
 	var config struct {
 		Options map[string]any `json:"options"`
 	}
-	require.NoError(t, yaml.Unmarshal(content, &config))
+	require.NoError(t, yaml.Unmarshal([]byte(content), &config))
 
 	assert.Equal(t, "127.0.0.1", config.Options["bindAddress"], "loopback only")
 	for name, value := range config.Options {
@@ -66,8 +65,7 @@ func TestWhoseProcess(t *testing.T) {
 // fakeComponent runs a long sleep under the name of a component.
 func fakeComponent(t *testing.T, c *Cluster, name string) process.Process {
 	t.Helper()
-	sleep, err := exec.LookPath("sleep")
-	require.NoError(t, err)
+	sleep := testkit.Must(exec.LookPath("sleep"))(t)
 	require.NoError(t, os.MkdirAll(filepath.Dir(c.binary(name)), 0o700))
 	cmd := exec.Command(sleep, "300")
 	cmd.Args[0] = c.binary(name) + " --fake"
@@ -76,8 +74,7 @@ func fakeComponent(t *testing.T, c *Cluster, name string) process.Process {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	p, err := process.Find(cmd.Process.Pid)
-	require.NoError(t, err)
+	p := testkit.Must(process.Find(cmd.Process.Pid))(t)
 	return p
 }
 

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 )
 
@@ -31,17 +32,14 @@ func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
 	dir := t.TempDir()
 	output, err := exec.Command(filepath.Join(repository, "scripts", "prometheus.sh"), dir).CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	rest, err := r.s.Cluster().RESTConfig()
-	require.NoError(t, err)
-	client, err := dynamic.NewForConfig(rest)
-	require.NoError(t, err)
+	rest := testkit.Must(r.s.Cluster().RESTConfig())(t)
+	client := testkit.Must(dynamic.NewForConfig(rest))(t)
 	rules, err := client.Resource(schema.GroupVersionResource{Group: "monitoring.googleapis.com", Version: "v1", Resource: "rules"}).
 		Namespace("persia").Get(t.Context(), "persia", metav1.GetOptions{})
 	require.NoError(t, err)
 
 	write := func(name string, content any) string {
-		text, err := yaml.Marshal(content)
-		require.NoError(t, err)
+		text := testkit.Must(yaml.Marshal(content))(t)
 		path := filepath.Join(dir, name)
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 		return path

@@ -64,8 +64,7 @@ type kubectlUp struct {
 func (k kubectlUp) write() {
 	k.b.Helper()
 	file := input.StackFileName(k.name)
-	stack, err := input.ReadStackFile(os.DirFS(k.project), file, config.Namespace)
-	require.NoError(k.b, err)
+	stack := testkit.Must(input.ReadStackFile(os.DirFS(k.project), file, config.Namespace))(k.b)
 	program, err := programtest.Run(k.b, pulumi.RunInfo{Config: stack.Config.Decrypted().Texts(), RootDirectory: k.project}, nil)
 	require.NoError(k.b, err)
 	files := map[string]*strings.Builder{"definitions": {}, "namespaces": {}, "others": {}}

@@ -17,6 +17,7 @@ import (
 
 	"persia/capacity"
 	"persia/config"
+	"persia/internal/testkit"
 )
 
 // crowdedPools are what differs between pools that have just the nodes that they need. They can be in one stack,
@@ -214,8 +215,7 @@ func unseen(pod corev1.Pod) bool {
 // sets returns the StatefulSets of the pools, by ascending priority, and then by ascending GPUs of their pods.
 func (c crowded) sets() []appsv1.StatefulSet {
 	c.t.Helper()
-	list, err := c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
+	list := testkit.Must(c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{}))(c.t)
 	sets := slices.DeleteFunc(list.Items, func(set appsv1.StatefulSet) bool {
 		_, of := c.plans[set.Spec.Template.Spec.NodeSelector[poolLabel]]
 		return !of

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
+	"persia/internal/testkit"
 	"persia/sandbox"
 	"persia/sandbox/gcp/gke"
 )
@@ -38,20 +39,17 @@ type cluster struct {
 
 func newCluster(t testing.TB, s *sandbox.Sandbox) cluster {
 	t.Helper()
-	config, err := s.Cluster().RESTConfig()
-	require.NoError(t, err)
+	config := testkit.Must(s.Cluster().RESTConfig())(t)
 	// Waits list pods again and again. In this encoding, it takes less of the API server's time and of this process's.
 	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
-	client, err := kubernetes.NewForConfig(config)
-	require.NoError(t, err)
+	client := testkit.Must(kubernetes.NewForConfig(config))(t)
 	return cluster{t: t, s: s, Interface: client}
 }
 
 // nodes returns all nodes, by name.
 func (c cluster) nodes() map[string]corev1.Node {
 	c.t.Helper()
-	list, err := c.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
+	list := testkit.Must(c.CoreV1().Nodes().List(c.t.Context(), metav1.ListOptions{}))(c.t)
 	nodes := map[string]corev1.Node{}
 	for _, node := range list.Items {
 		nodes[node.Name] = node
@@ -62,8 +60,7 @@ func (c cluster) nodes() map[string]corev1.Node {
 // pods returns the pods of a namespace that a label selector selects.
 func (c cluster) pods(namespace, selector string) []corev1.Pod {
 	c.t.Helper()
-	list, err := c.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector})
-	require.NoError(c.t, err)
+	list := testkit.Must(c.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector}))(c.t)
 	return list.Items
 }
 
@@ -121,8 +118,7 @@ func (c cluster) assertBound(namespace, claimName, volumeName string) *corev1.Pe
 	c.t.Helper()
 	claim, err := c.CoreV1().PersistentVolumeClaims(namespace).Get(c.t.Context(), claimName, metav1.GetOptions{})
 	require.NoError(c.t, err)
-	volume, err := c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{})
-	require.NoError(c.t, err)
+	volume := testkit.Must(c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{}))(c.t)
 	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, claimName)
 	assert.Equal(c.t, volumeName, claim.Spec.VolumeName)
 	require.NotNil(c.t, volume.Spec.ClaimRef, volumeName)
@@ -199,8 +195,7 @@ type auditEvent struct {
 // eventsOf returns the requests of a service account.
 func eventsOf(t testing.TB, s *sandbox.Sandbox, user string) []auditEvent {
 	t.Helper()
-	file, err := os.Open(s.Cluster().AuditLog())
-	require.NoError(t, err)
+	file := testkit.Must(os.Open(s.Cluster().AuditLog()))(t)
 	defer func() { _ = file.Close() }()
 	var events []auditEvent
 	lines := bufio.NewScanner(file)
@@ -254,8 +249,7 @@ func (c cluster) assertEmpty() {
 // list returns the objects in the namespace persia of a resource, which is GROUP/VERSION/NAME.
 func (c cluster) list(resource string) []unstructured.Unstructured {
 	c.t.Helper()
-	config, err := c.s.Cluster().RESTConfig()
-	require.NoError(c.t, err)
+	config := testkit.Must(c.s.Cluster().RESTConfig())(c.t)
 	parts := strings.Split(resource, "/")
 	list, err := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: parts[0], Version: parts[1], Resource: parts[2]}).
 		Namespace("persia").List(c.t.Context(), metav1.ListOptions{})

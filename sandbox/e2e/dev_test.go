@@ -96,13 +96,13 @@ func (s *stack) assertDev() {
 
 	changes, outputs := s.outputs()
 	assert.Empty(s.t, changes, "second up")
-	assert.Equal(s.t, "persia-dev", outputs["clusterName"].Value)
-	assert.NotEmpty(s.t, outputs["clusterEndpoint"].Value)
-	assert.True(s.t, outputs["kubeconfig"].Secret)
-	assert.Contains(s.t, outputs["kubeconfig"].Value, "gke-gcloud-auth-plugin")
-	assert.Equal(s.t, "nats://persia-nats-service.nats-io.svc:4222", outputs["natsUrl"].Value)
+	assert.Equal(s.t, "persia-dev", outputs["clusterName"])
+	assert.NotEmpty(s.t, outputs["clusterEndpoint"])
+	assert.Equal(s.t, "[secret]\n", string(s.output("kubeconfig")))
+	assert.Contains(s.t, outputs["kubeconfig"], "gke-gcloud-auth-plugin")
+	assert.Equal(s.t, "nats://persia-nats-service.nats-io.svc:4222", outputs["natsUrl"])
 	assert.Equal(s.t, []any{object{"volume": "checkpoints-vol", "claim": "checkpoints-pvc",
-		"storage": "directory /var/lib/persia of the node", "onDestroy": "lost with its node"}}, outputs["checkpointVolumes"].Value)
+		"storage": "directory /var/lib/persia of the node", "onDestroy": "lost with its node"}}, outputs["checkpointVolumes"])
 }
 
 // assertComment previews an edit as a pull request comment, which testdata/preview-comment.md shows.
@@ -113,8 +113,7 @@ nats: {maxPayload: 33554432}
 storage: [{name: checkpoints-vol, rename: checkpoints, claim: checkpoints}]
 jobs: [{name: adult-income, dataloader: {replicas: 2}, mounts: [{volume: checkpoints, mountPath: /checkpoints}]}]`)
 	// The sandbox command looks for its toolchain next to the stack files.
-	module, err := filepath.Abs("..")
-	require.NoError(s.t, err)
+	module := testkit.Must(filepath.Abs(".."))(s.t)
 	require.NoError(s.t, os.Symlink(module, filepath.Join(s.project, "sandbox")))
 	comment := func() string {
 		text, err := exec.CommandContext(s.t.Context(), persia, "comment", "--stack", s.name, "--",
@@ -187,7 +186,6 @@ func (s *stack) assertProtected() {
 	s.edit()
 	require.ErrorContains(s.t, s.s.Destroy(s.t.Context()), "Cluster persia-dev, NodePool persia-dev-")
 	s.up(`cluster: {deletionProtection: false}`)
-	replaced, err := replaces(pool)
-	require.NoError(s.t, err)
+	replaced := testkit.Must(replaces(pool))(s.t)
 	assert.Equal(s.t, 1, replaced)
 }

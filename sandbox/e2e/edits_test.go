@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"persia/internal/testkit"
 )
 
 // fullStack has a job, and pools that hold it once.
@@ -70,8 +72,7 @@ jobs: [{name: train, nnWorker: {nodePool: gpus}}]`},
 			for _, pod := range s.assertServers(3) {
 				assert.Equal(s.t, "nats:2.12.11", pod.Spec.Containers[0].Image, pod.Name)
 			}
-			service, err := s.CoreV1().Services("nats-io").Get(s.t.Context(), "broker-mgmt", metav1.GetOptions{})
-			require.NoError(s.t, err)
+			service := testkit.Must(s.CoreV1().Services("nats-io").Get(s.t.Context(), "broker-mgmt", metav1.GetOptions{}))(s.t)
 			assert.Equal(s.t, "2.12.11", service.Spec.Selector["nats_version"], "servers find each other by it")
 		}},
 		{name: "other resources of NATS, which the operator would ignore", edit: `nats: {resources: {limits: {cpu: 200m}}}`,
@@ -138,8 +139,7 @@ func (c cluster) createHeld() {
 // and not before.
 func (s *stack) assertChangeWaits() {
 	budgets := s.PolicyV1().PodDisruptionBudgets("persia")
-	before, err := budgets.Get(s.t.Context(), "left", metav1.GetOptions{})
-	require.NoError(s.t, err)
+	before := testkit.Must(budgets.Get(s.t.Context(), "left", metav1.GetOptions{}))(s.t)
 	s.edit(`jobs: [{name: left, logLevel: debug}]`)
 	up := begin(func() error { _, err := s.s.Up(s.t.Context()); return err })
 	pods := s.CoreV1().Pods("persia")

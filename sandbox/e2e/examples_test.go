@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/testkit"
 	"persia/sandbox/toolchain"
 )
 
@@ -20,8 +21,7 @@ var examples = filepath.Join(repository, "examples")
 func TestExamples(t *testing.T) {
 	nightly(t)
 	compile(t, toolchain.OfJobSets, toolchain.OfQueues)
-	files, err := fs.Glob(os.DirFS(examples), "Pulumi.*.yaml")
-	require.NoError(t, err)
+	files := testkit.Must(fs.Glob(os.DirFS(examples), "Pulumi.*.yaml"))(t)
 	require.NotEmpty(t, files)
 	for _, file := range files {
 		name := strings.Split(file, ".")[1]

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/capacity"
+	"persia/internal/testkit"
 )
 
 // TestOneStackOnExistingCluster brings a job up in an existing cluster, by its kubeconfig, and takes it away again.
@@ -36,11 +36,10 @@ cluster: null`)
 	_, outputs := s.outputs()
 	s.assertOn("work", 2, s.podsOfRole("workers", "embedding-worker"))
 	s.assertOn("rest", 1, s.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
-	assert.Equal(t, "shared", outputs["clusterName"].Value)
+	assert.Equal(t, "shared", outputs["clusterName"])
 	assert.NotContains(t, outputs, "kubeconfig", "the user has it")
-	state, err := os.ReadFile(s.s.State().File())
-	require.NoError(t, err)
-	assert.NotContains(t, string(state), "gcp:")
+	state := testkit.Read(t, s.s.State().File())
+	assert.NotContains(t, state, "gcp:")
 
 	other.values = s.values
 	other.edit()

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"persia/internal/testkit"
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/process"
 )
@@ -163,8 +164,7 @@ func (x *faulty) isComponent(p process.Process, name string) bool {
 // ending counts as one that runs, and is not started again.
 func (x *faulty) kill(match func(process.Process) bool) {
 	x.t.Helper()
-	found, err := process.Matching(match)
-	require.NoError(x.t, err)
+	found := testkit.Must(process.Matching(match))(x.t)
 	for _, p := range found {
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
@@ -257,8 +257,7 @@ func (x *faulty) killStart() {
 		run, reached := x.begin("small", printed("control plane: starting"))
 		<-reached
 		awaitUnless(x.t, patience, run.over, func() bool {
-			found, err := process.Matching(func(p process.Process) bool { return x.isComponent(p, "etcd") })
-			require.NoError(x.t, err)
+			found := testkit.Must(process.Matching(func(p process.Process) bool { return x.isComponent(p, "etcd") }))(x.t)
 			return len(found) > 0
 		}, "etcd runs")
 		run.signal(syscall.SIGKILL)
@@ -445,13 +444,11 @@ func ready(item unstructured.Unstructured) bool {
 func (x *faulty) mark() {
 	x.t.Helper()
 	for _, kind := range keptKinds {
-		files, err := filepath.Glob(filepath.Join(x.dir, "storage", kind, "*.json"))
-		require.NoError(x.t, err)
+		files := testkit.Must(filepath.Glob(filepath.Join(x.dir, "storage", kind, "*.json")))(x.t)
 		require.Len(x.t, files, 1, kind)
-		text, err := os.ReadFile(files[0])
-		require.NoError(x.t, err)
-		marked := strings.Replace(string(text), `"body": {`, `"body": {"checkpoint": "of step 1000",`, 1)
-		require.NotEqual(x.t, string(text), marked)
+		text := testkit.Read(x.t, files[0])
+		marked := strings.Replace(text, `"body": {`, `"body": {"checkpoint": "of step 1000",`, 1)
+		require.NotEqual(x.t, text, marked)
 		require.NoError(x.t, os.WriteFile(files[0], []byte(marked), 0o600))
 	}
 }

@@ -11,13 +11,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/util/retry"
+
+	"persia/internal/testkit"
 )
 
 // password is the end of all credentials.
@@ -48,11 +49,9 @@ pedl:
 		"supportCheck": "Succeeded",
 		"database": object{"volume": "pedl-postgresql", "claim": "pedl-postgresql", "storage": handle,
 			"onDestroy": "kept: the next `pulumi up` of this stack takes it over"},
-	}, outputs["pedl"].Value)
-	service, err := s.CoreV1().Services("pedl").Get(t.Context(), "pedl-master", metav1.GetOptions{})
-	require.NoError(t, err)
-	address, err := s.CoreV1().ConfigMaps("pedl-agents").Get(t.Context(), "pedl-agent", metav1.GetOptions{})
-	require.NoError(t, err)
+	}, outputs["pedl"])
+	service := testkit.Must(s.CoreV1().Services("pedl").Get(t.Context(), "pedl-master", metav1.GetOptions{}))(t)
+	address := testkit.Must(s.CoreV1().ConfigMaps("pedl-agents").Get(t.Context(), "pedl-agent", metav1.GetOptions{}))(t)
 	assert.NotEmpty(t, service.Spec.ClusterIP)
 	assert.Equal(t, service.Spec.ClusterIP, address.Data["PEDL_MASTER_HOST"])
 	s.assertUnchanged()
@@ -95,13 +94,13 @@ pedl:
 	changes, outputs := s.upWithCheck(corev1.PodFailed)
 	assert.Equal(t, 1, changes["import"], "the disk of the database")
 	assert.Equal(t, handle, s.assertBound("pedl", "pedl-postgresql", "pedl-postgresql").Spec.CSI.VolumeHandle, "the same disk")
-	assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", outputs["pedl"].Value.(object)["supportCheck"])
+	assert.Regexp(t, "^Failed: BackoffLimitExceeded: ", outputs["pedl"].(object)["supportCheck"])
 	s.destroy()
 	s.subtest(t, "an existing claim", s.assertExistingClaim)
 }
 
 // upWithCheck brings the stack up while the pod of the support check comes to its end, which only a kubelet would see.
-func (s *stack) upWithCheck(end corev1.PodPhase) (map[string]int, auto.OutputMap) {
+func (s *stack) upWithCheck(end corev1.PodPhase) (map[string]int, object) {
 	s.t.Helper()
 	ctx, stop := context.WithCancel(s.t.Context())
 	check := begin(func() error { return endCheck(ctx, s.cluster, end) })
@@ -152,12 +151,11 @@ func (s *stack) assertExistingClaim() {
 	made, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: claimOf("", "mine")}, metav1.CreateOptions{})
 	require.NoError(s.t, err)
 	_, outputs := s.outputs(`{jobs: [{name: train, remove: true}], pedl: {supportCheck: null, postgresql: {persistence: {existingClaim: mine}}}}`)
-	assert.Equal(s.t, object{"claim": "mine", "onDestroy": "kept, in the namespace pedl"}, outputs["pedl"].Value.(object)["database"])
+	assert.Equal(s.t, object{"claim": "mine", "onDestroy": "kept, in the namespace pedl"}, outputs["pedl"].(object)["database"])
 	assert.Equal(s.t, "mine", s.onlyPod("pedl-postgresql").Spec.Volumes[0].PersistentVolumeClaim.ClaimName)
 	s.assertOn("system", 1, s.pods("pedl", "app.kubernetes.io/name=pedl-postgresql"))
 	require.NoError(s.t, s.s.Destroy(s.t.Context()))
-	claim, err := claims.Get(s.t.Context(), "mine", metav1.GetOptions{})
-	require.NoError(s.t, err)
+	claim := testkit.Must(claims.Get(s.t.Context(), "mine", metav1.GetOptions{}))(s.t)
 	assert.Equal(s.t, made.UID, claim.UID)
 	assert.Equal(s.t, corev1.ClaimBound, claim.Status.Phase)
 	assert.Empty(s.t, s.pods("pedl", ""))
@@ -188,10 +186,9 @@ func (c cluster) onlyPod(part string) corev1.Pod {
 
 // assertNoCredential looks for the credentials in all objects of all kinds but
 // Secrets, in the outputs, and in the state.
-func (s *stack) assertNoCredential(outputs auto.OutputMap) {
+func (s *stack) assertNoCredential(outputs object) {
 	s.t.Helper()
-	text, err := json.Marshal(outputs)
-	require.NoError(s.t, err)
+	text := testkit.Must(json.Marshal(outputs))(s.t)
 	assertHides(s.t, "the outputs", string(text))
 	var objects strings.Builder
 	require.NoError(s.t, eachObject(s.t.Context(), s.s, func(item unstructured.Unstructured) {

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 )
 
@@ -59,12 +60,10 @@ func assertListensOnLoopbackOnly(t testing.TB, dir string) {
 func listeningSockets(t testing.TB) map[string]net.IP {
 	t.Helper()
 	const listen = 0x0A
-	kernel, err := procfs.NewDefaultFS()
-	require.NoError(t, err)
+	kernel := testkit.Must(procfs.NewDefaultFS())(t)
 	sockets := map[string]net.IP{}
 	for _, read := range []func() (procfs.NetTCP, error){kernel.NetTCP, kernel.NetTCP6} {
-		lines, err := read()
-		require.NoError(t, err)
+		lines := testkit.Must(read())(t)
 		for _, line := range lines {
 			if line.St == listen {
 				sockets[fmt.Sprintf("socket:[%d]", line.Inode)] = line.LocalAddr

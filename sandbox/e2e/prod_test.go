@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"persia/internal/testkit"
 )
 
 // TestProd: PERSIA's published deployment, 468 replicas and 60 NATS servers.
@@ -81,8 +83,7 @@ func (s *stack) assertNATS() {
 // generations count the changes to the specification of each StatefulSet.
 func (c cluster) generations() map[string]int64 {
 	c.t.Helper()
-	sets, err := c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
+	sets := testkit.Must(c.AppsV1().StatefulSets("persia").List(c.t.Context(), metav1.ListOptions{}))(c.t)
 	generations := map[string]int64{}
 	for _, set := range sets.Items {
 		generations[set.Name] = set.Generation

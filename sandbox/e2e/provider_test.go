@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -14,6 +13,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/testkit"
 	"persia/sandbox/controlplane"
 	"persia/sandbox/kubeprovider"
 )
@@ -25,19 +25,16 @@ func TestKubernetesProvider(t *testing.T) {
 	cluster := controlplane.New(t.TempDir(), "provider", tools)
 	t.Cleanup(func() { assert.NoError(t, cluster.Stop(context.Background())) })
 	require.NoError(t, cluster.Start(t.Context(), t.Output()))
-	config, err := cluster.RESTConfig()
-	require.NoError(t, err)
-	client, err := clientset.NewForConfig(config)
-	require.NoError(t, err)
+	config := testkit.Must(cluster.RESTConfig())(t)
+	client := testkit.Must(clientset.NewForConfig(config))(t)
 	configured := func(t *testing.T, options resource.PropertyMap) *kubeprovider.Provider {
-		kubeconfig, err := os.ReadFile(cluster.Kubeconfig())
-		require.NoError(t, err)
-		inputs := resource.PropertyMap{"kubeconfig": resource.NewProperty(string(kubeconfig))}
+		kubeconfig := testkit.Read(t, cluster.Kubeconfig())
+		inputs := resource.PropertyMap{"kubeconfig": resource.NewProperty(kubeconfig)}
 		for key, value := range options {
 			inputs[key] = value
 		}
 		provider := kubeprovider.New("4.30.0", "")
-		_, err = provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: inputs})
+		_, err := provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: inputs})
 		require.NoError(t, err)
 		return provider
 	}

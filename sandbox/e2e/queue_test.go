@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"persia/internal/testkit"
 	"persia/sandbox/toolchain"
 )
 
@@ -138,8 +139,7 @@ func (c cluster) assertNamesOfReplicas(job string) {
 		assert.Equal(c.t, pod.Spec.Hostname, job+"-nn-worker-0-"+pod.Labels["batch.kubernetes.io/job-completion-index"])
 	}
 	assert.ElementsMatch(c.t, []string{job + "-nn-worker-0-0." + job, job + "-nn-worker-0-1." + job}, hosts)
-	service, err := c.CoreV1().Services("persia").Get(c.t.Context(), job, metav1.GetOptions{})
-	require.NoError(c.t, err)
+	service := testkit.Must(c.CoreV1().Services("persia").Get(c.t.Context(), job, metav1.GetOptions{}))(c.t)
 	assert.True(c.t, service.Spec.PublishNotReadyAddresses, "replicas look for each other before they are ready")
 }
 
@@ -197,13 +197,9 @@ func field(t testing.TB, of unstructured.Unstructured, path ...string) any {
 
 func conditionsOf(t testing.TB, object unstructured.Unstructured) []metav1.Condition {
 	t.Helper()
-	var status struct {
-		Status struct {
-			Conditions []metav1.Condition `json:"conditions"`
-		} `json:"status"`
+	var has struct {
+		Status struct{ Conditions []metav1.Condition }
 	}
-	text, err := object.MarshalJSON()
-	require.NoError(t, err)
-	require.NoError(t, json.Unmarshal(text, &status))
-	return status.Status.Conditions
+	require.NoError(t, json.Unmarshal(testkit.Must(object.MarshalJSON())(t), &has))
+	return has.Status.Conditions
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -16,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"persia/sandbox"
+	"persia/internal/testkit"
 )
 
 const (
@@ -31,22 +30,9 @@ const (
 func TestShop(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	compiled, archives := trainingImages(t)
 	dir := t.TempDir()
-	s, err := sandbox.New(sandbox.Options{
-		Project: repository, Stacks: filepath.Join(repository, "examples"), Stack: "shop", Dir: dir,
-		Tools: compiled, Executable: executable,
-		Real: sandbox.RealNode{Pool: "system", Images: archives},
-		Out:  t.Output(),
-	})
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		if t.Failed() {
-			logFiles(t, filepath.Join(dir, "shop", "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
-		}
-		assert.NoError(t, s.Down(context.Background()))
-	})
-	r := &training{cluster: cluster{t: t, s: s}, dir: dir, volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
+	r := &training{dir: dir, stacks: examples, volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
+	r.open(t, "shop", "")
 	r.up(t)
 
 	r.awaitStatus(t, "shop", "PERSIA_GLOBAL_CONFIG names /checkpoints/code/global_config.yml, which is not there")
@@ -118,7 +104,6 @@ runpy.run_path("/checkpoints/code/serve.py", run_name="__main__")`
 	require.Equal(t, corev1.PodSucceeded, phase, said)
 	found := served.FindStringSubmatch(said)
 	require.NotNil(t, found, said)
-	reached, err := strconv.ParseFloat(found[1], 64)
-	require.NoError(t, err)
+	reached := testkit.Must(strconv.ParseFloat(found[1], 64))(t)
 	assert.InDelta(t, auc, reached, 0.005)
 }

@@ -3,16 +3,17 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
-	"github.com/pulumi/pulumi/sdk/v3/go/auto"
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/apitype"
 	"github.com/stretchr/testify/assert"
@@ -21,6 +22,7 @@ import (
 
 	"persia/config"
 	"persia/config/input"
+	"persia/internal/testkit"
 	"persia/sandbox"
 )
 
@@ -82,13 +84,12 @@ func stackIn(t testing.TB, dir, name string, edits ...string) *stack {
 			require.NoError(t, os.CopyFS(s.project, os.DirFS(examples))) // the manifests of some
 		}
 	}
-	file, err := input.ParseStackFile(text, config.Namespace)
-	require.NoError(t, err)
+	file := testkit.Must(input.ParseStackFile(text, config.Namespace))(t)
 	s.values = object{}
 	for key, value := range file.Config {
 		s.values[strings.TrimPrefix(key, config.Namespace+":")] = value
 	}
-	text, err = os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
+	text, err := os.ReadFile(filepath.Join(repository, "Pulumi.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(s.project, "Pulumi.yaml"), text, 0o600))
 	s.edit(edits...)
@@ -99,7 +100,7 @@ func stackIn(t testing.TB, dir, name string, edits ...string) *stack {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			logFiles(t, filepath.Join(s.s.AgentLogs(), "*.log"))
+			logFiles(t, filepath.Join(dir, name, "agent", "logs", "*.log"))
 		}
 		if err := s.s.Down(context.Background()); err != nil {
 			t.Errorf("take the sandbox down: %v", err)
@@ -182,8 +183,7 @@ func indexOf(list []any, item any) int {
 // write writes the stack file under a name.
 func (s *stack) write(name string) {
 	s.t.Helper()
-	text, err := input.StackFile{Config: s.configuration()}.Text()
-	require.NoError(s.t, err)
+	text := testkit.Must(input.StackFile{Config: s.configuration()}.Text())(s.t)
 	require.NoError(s.t, os.WriteFile(filepath.Join(s.project, input.StackFileName(name)), text, 0o600))
 }
 
@@ -198,8 +198,7 @@ func (s *stack) configuration() input.Values {
 // load reads the stack file as the program does.
 func (s *stack) load() *config.Stack {
 	s.t.Helper()
-	loaded, err := config.Load(s.configuration().Get, os.DirFS(repository))
-	require.NoError(s.t, err)
+	loaded := testkit.Must(config.Load(s.configuration().Get, os.DirFS(repository)))(s.t)
 	return loaded
 }
 
@@ -214,8 +213,7 @@ func (s *stack) start() {
 func (s *stack) up(edits ...string) map[string]int {
 	s.t.Helper()
 	s.edit(edits...)
-	changes, err := s.s.Up(s.t.Context())
-	require.NoError(s.t, err)
+	changes := testkit.Must(s.s.Up(s.t.Context()))(s.t)
 	if s.Interface == nil {
 		s.cluster = newCluster(s.t, s.s)
 	}
@@ -223,19 +221,28 @@ func (s *stack) up(edits ...string) map[string]int {
 }
 
 // outputs is [stack.up] that also returns the outputs.
-func (s *stack) outputs(edits ...string) (map[string]int, auto.OutputMap) {
+func (s *stack) outputs(edits ...string) (changes map[string]int, outputs object) {
 	s.t.Helper()
-	changes := s.up(edits...)
-	outputs, err := s.s.Outputs(s.t.Context())
-	require.NoError(s.t, err)
+	changes = s.up(edits...)
+	require.NoError(s.t, json.Unmarshal(s.output("--json", "--show-secrets"), &outputs))
 	return changes, outputs
+}
+
+// output returns what the Pulumi CLI says of the outputs.
+func (s *stack) output(args ...string) []byte {
+	s.t.Helper()
+	command := exec.CommandContext(s.t.Context(), tools.Path("pulumi"), append([]string{"stack", "output", "--stack", s.name}, args...)...)
+	own := filepath.Join(s.dir, s.name)
+	command.Dir, command.Env = own+"/project", append(os.Environ(), "PULUMI_HOME="+own+"/pulumi", "PULUMI_BACKEND_URL=file://"+own+"/state",
+		"PULUMI_CONFIG_PASSPHRASE_FILE="+own+"/passphrase", "PULUMI_SKIP_UPDATE_CHECK=true")
+	text := testkit.Must(command.Output())(s.t)
+	return text
 }
 
 // refresh refreshes the state, and returns what had drifted.
 func (s *stack) refresh() map[string]int {
 	s.t.Helper()
-	changes, err := s.s.Refresh(s.t.Context())
-	require.NoError(s.t, err)
+	changes := testkit.Must(s.s.Refresh(s.t.Context()))(s.t)
 	return withoutSame(s.t, changes)
 }
 
@@ -257,8 +264,7 @@ func (s *stack) destroy() {
 func (s *stack) down(left ...string) {
 	s.t.Helper()
 	require.NoError(s.t, s.s.Down(s.t.Context()))
-	entries, err := os.ReadDir(s.dir)
-	require.NoError(s.t, err)
+	entries := testkit.Must(os.ReadDir(s.dir))(s.t)
 	var found []string
 	for _, entry := range entries {
 		found = append(found, entry.Name())

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/testkit"
 	"persia/sandbox/toolchain"
 )
 
@@ -43,7 +44,7 @@ func TestStorage(t *testing.T) {
 	s.start()
 	changes, outputs := s.outputs()
 	assert.Zero(t, changes["import"], "%v", changes)
-	assert.Contains(t, outputs["checkpointVolumes"].Value, object{"volume": "bucket", "claim": "bucket-claim",
+	assert.Contains(t, outputs["checkpointVolumes"], object{"volume": "bucket", "claim": "bucket-claim",
 		"storage": "gs://madeup-checkpoints", "onDestroy": "kept: the next `pulumi up` of this stack takes it over"})
 	before := s.pairs("1Ti")
 	s.assertMounted("one", "share-claim", "bucket-claim")
@@ -157,11 +158,7 @@ func (s *stack) assertAdmission() {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: byDigest}}}}
 		require.NoError(s.t, yaml.UnmarshalStrict([]byte(test.pod), &pod.Spec), test.name)
 		_, err := s.CoreV1().Pods(test.namespace).Create(s.t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if test.refused == "" {
-			assert.NoError(s.t, err, test.name)
-		} else {
-			assert.ErrorContains(s.t, err, test.refused, test.name)
-		}
+		testkit.Fails(s.t, err, test.refused, test.name)
 	}
 	pod := s.podsOfRole("one", "dataloader")[0]
 	for image, refused := range map[string]bool{"busybox": true, byDigest: false} {
@@ -178,11 +175,7 @@ func (s *stack) assertClaimsProtected() {
 	background, foreground := metav1.DeletePropagationBackground, metav1.DeletePropagationForeground
 	for policy, want := range map[*metav1.DeletionPropagation]string{nil: refused, &background: refused, &foreground: ""} {
 		err := claims.Delete(s.t.Context(), "nfs-claim", metav1.DeleteOptions{PropagationPolicy: policy, DryRun: []string{metav1.DryRunAll}})
-		if want == "" {
-			assert.NoError(s.t, err, "what Pulumi does")
-		} else {
-			assert.ErrorContains(s.t, err, want, "what kubectl delete does")
-		}
+		testkit.Fails(s.t, err, want, "in the foreground what Pulumi does, or else what kubectl delete does")
 	}
 	_, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: claimOf("", "")}, metav1.CreateOptions{})
 	require.NoError(s.t, err)
@@ -243,8 +236,7 @@ func (s *stack) assertDestroyWaits() {
 func (s *stack) takeProvider() {
 	const provider = "pulumi:providers:gcp::"
 	file := s.s.State().File()
-	text, err := os.ReadFile(file)
-	require.NoError(s.t, err)
+	text := testkit.Must(os.ReadFile(file))(s.t)
 	require.Contains(s.t, string(text), provider+"google")
 	text = bytes.ReplaceAll(text, []byte(provider+"google"), []byte(provider+"default_7_38_0"))
 	require.NoError(s.t, os.WriteFile(file, text, 0o600))

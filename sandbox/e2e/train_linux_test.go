@@ -1,7 +1,12 @@
 package e2e
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"maps"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"persia/config"
+	"persia/internal/testkit"
 )
 
 // TestTrain trains with PERSIA's own processes on a real node. The program,
@@ -96,8 +102,7 @@ func (r *training) testPolicies(t *testing.T) {
 		{"clicks-embedding-worker-1", "8887"},
 		{"clicks-embedding-ps-2", "8888"},
 	} {
-		pod, err := r.CoreV1().Pods("persia").Get(t.Context(), target.pod, metav1.GetOptions{})
-		require.NoError(t, err)
+		pod := testkit.Must(r.CoreV1().Pods("persia").Get(t.Context(), target.pod, metav1.GetOptions{}))(t)
 		reach = append(reach, pod.Status.PodIP+" "+target.port)
 	}
 	for _, pod := range r.pods("nats-io", "app=nats") {
@@ -151,4 +156,119 @@ func callScript(t *testing.T, r *training, namespace string, labels map[string]s
 	log := r.logs(namespace, pod.Name)
 	require.NoError(t, r.CoreV1().Pods(namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{}))
 	return log
+}
+
+// upstream is the job of PERSIA's operator.
+const upstream = "upstream"
+
+// operatorJob returns the example's job with NATS of its own, and with the engine operator.
+func (r *training) operatorJob(t *testing.T) object {
+	t.Helper()
+	job := r.exampleJob(t)
+	maps.Copy(job, object{
+		"name": upstream, "engine": "operator", "nats": object{"size": 1}, "enableMetrics": true,
+		"env": []object{{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/" + upstream + "/1/attempt-1"}},
+	})
+	return job
+}
+
+// testOperator: PERSIA's own operator, from PERSIA's package, makes the pods of the same
+// training, with no rights but those that it needs, and its end is seen.
+func (r *training) testOperator(t *testing.T) {
+	operator := r.pods("persia-operator", "app.kubernetes.io/name=persia-operator")
+	require.Len(t, operator, 1)
+	container := operator[0].Spec.Containers[0].SecurityContext
+	assert.True(t, *operator[0].Spec.SecurityContext.RunAsNonRoot)
+	assert.True(t, *container.ReadOnlyRootFilesystem)
+	assert.Equal(t, "ALL", string(container.Capabilities.Drop[0]))
+	await(t, func() bool {
+		return strings.Contains(r.logs("persia-operator", operator[0].Name), "Creating PersiaJob: "+upstream)
+	}, "the operator creates the job: %s", &words{r, "persia-operator", operator[0].Name})
+
+	const count = 2 + 2 + 2 + 3 + 1
+	await(t, func() bool {
+		return len(r.pods("persia", "persia_job="+upstream)) == count
+	}, "%d pods", count)
+	for _, pod := range r.pods("persia", "persia_job="+upstream) {
+		assert.Empty(t, pod.OwnerReferences, "%s: the operator makes pods, and nothing else", pod.Name)
+		for _, volume := range pod.Spec.Volumes {
+			assert.Nil(t, volume.Projected, "%s has a token", pod.Name)
+		}
+	}
+	r.assertTrained(t, upstream, "1", 600)
+}
+
+// TestTrainJobSet trains with the engine jobset on a real node, where JobSet's own program runs
+// as a pod. Each interruption ends an attempt, and nothing holds the node when the job is complete.
+func TestTrainJobSet(t *testing.T) {
+	nightly(t)
+	t.Parallel()
+	r := newTraining(t, config.EngineJobSet)
+	small := object{"replicas": 1}
+	r.upWith(t, r.arrivingJob(t, "set", 3, object{
+		"nats": object{"size": 1}, "enableMetrics": true,
+		"dataloader": small, "embeddingWorker": small, "embeddingParameterServer": object{"replicas": 2},
+	}))
+	r.volume.arrive(t, "set", allBatches, allBatches)
+	r.assertTrained(t, "set", "1", allBatches)
+	require.NoError(t, r.s.AwaitTrainings(t.Context()))
+	r.assertEnded(t, "set")
+	t.Run("interrupted", r.testInterrupted)
+}
+
+// assertEnded checks that no pod of a complete job runs, but for the completion's, which ends too,
+// and that its servers and its gateway are gone.
+func (r *training) assertEnded(t *testing.T, job string) {
+	t.Helper()
+	var left []string
+	await(t, func() bool {
+		left = nil
+		for _, pod := range r.pods("persia", "persia_job="+job) {
+			if pod.Status.Phase != corev1.PodSucceeded {
+				left = append(left, fmt.Sprintf("%s: %s", pod.Name, pod.Status.Phase))
+			}
+		}
+		return len(left) == 0
+	}, "pods of a complete job: %v", &left)
+	assert.Empty(t, r.pods("persia", "app.kubernetes.io/name in (embedding-ps,embedding-worker,metrics-gateway),persia_job="+job))
+	var text bytes.Buffer
+	require.NoError(t, r.s.Status(t.Context(), &text))
+	assert.Contains(t, text.String(), "job "+job+": complete")
+}
+
+// nameOf returns the name of the pod of a replica, JOB-ROLE-INDEX, whichever engine creates it: a
+// JobSet's pod has a random end, and a substitute has another one.
+func (r *training) nameOf(namespace, replica string) string {
+	dash := strings.LastIndex(replica, "-")
+	pods, err := r.CoreV1().Pods(namespace).List(context.Background(), metav1.ListOptions{LabelSelector: "jobset.sigs.k8s.io/jobset-name"})
+	if err != nil || dash < 0 {
+		return replica
+	}
+	for _, pod := range pods.Items {
+		if pod.Spec.Hostname == replica[:dash]+"-0"+replica[dash:] && pod.DeletionTimestamp == nil {
+			return pod.Name
+		}
+	}
+	return replica
+}
+
+// TestKeptServers disturbs trainings of processes on this machine: the project's launchers around PERSIA's own programs.
+func TestKeptServers(t *testing.T) {
+	t.Parallel()
+	_, archives := trainingImages(t)
+	root := testkit.Must(filepath.Abs(repository))(t)
+	nats, runs, seed := filepath.Join(binDir(), "nats-server"), fmt.Sprint(forms(1, 10)), fmt.Sprint(firstSeed(t))
+	for _, scenario := range []string{"Adam(lr=0.02)", "Adagrad(lr=0.1)", "causes", "frozen", "numbers"}[:forms(1, 5)] {
+		t.Run(scenario, func(t *testing.T) {
+			folder := t.TempDir()
+			// The launchers must not see the mounts of buckets that other tests break.
+			output, err := exec.Command("unshare", "--mount", "sh", "-c", `umount --lazy --all --types fuse.gcsfuse,fuse; exec "$@"`, "sh",
+				"python3", "testdata/keptservers.py", folder, root, archives, nats, scenario, runs, seed).CombinedOutput()
+			t.Logf("%s", output)
+			if err != nil {
+				logFiles(t, filepath.Join(folder, "*", "*.log"))
+			}
+			require.NoError(t, err)
+		})
+	}
 }

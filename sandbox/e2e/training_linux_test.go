@@ -83,9 +83,8 @@ func trainingImages(t *testing.T) (compiled toolchain.Tools, archives string) {
 	defer buildingImages.Unlock()
 	// All trainings have the same images: a machine starts again when there is another one.
 	compiled = compile(t, toolchain.OfPods, toolchain.OfNode, toolchain.OfJobSetImage)
-	archives, err := filepath.Abs(filepath.Join(repository, ".sandbox", "images"))
-	require.NoError(t, err)
-	err = images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, JobSet: true, Progress: t.Output()})
+	archives = testkit.Must(filepath.Abs(filepath.Join(repository, ".sandbox", "images")))(t)
+	err := images.Build(t.Context(), images.Args{Repository: repository, Dir: archives, Tools: compiled, JobSet: true, Progress: t.Output()})
 	if errors.Is(err, images.ErrNoPython) {
 		testkit.Skip(t, err)
 	}
@@ -104,16 +103,21 @@ func newTraining(t *testing.T, engine config.Engine) *training {
 	return r
 }
 
-// create makes the sandbox, with the address of a server of buckets, if any.
+// create makes the sandbox of the example, with the address of a server of buckets, if any.
 func (r *training) create(t *testing.T, buckets string) {
 	t.Helper()
-	compiled, archives := trainingImages(t)
-	text, err := os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml"))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(filepath.Join(repository, "examples", "Pulumi.train.yaml")))(t)
 	require.NoError(t, yaml.Unmarshal(text, &r.example))
 	r.write(t, r.example)
+	r.open(t, "train", buckets)
+}
+
+// open makes the sandbox of a stack in the folder of the stack file.
+func (r *training) open(t *testing.T, stack, buckets string) {
+	t.Helper()
+	compiled, archives := trainingImages(t)
 	s, err := sandbox.New(sandbox.Options{
-		Project: repository, Stacks: r.stacks, Stack: "train", Dir: r.dir,
+		Project: repository, Stacks: r.stacks, Stack: stack, Dir: r.dir,
 		Tools: compiled, Executable: executable,
 		Real: sandbox.RealNode{Pool: "system", Images: archives, Buckets: buckets},
 		Out:  t.Output(),
@@ -121,9 +125,9 @@ func (r *training) create(t *testing.T, buckets string) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		if t.Failed() {
-			logFiles(t, filepath.Join(r.dir, "train", "node", "node.log"))
-			logFiles(t, filepath.Join(r.dir, "train", "node", "*", "root", "var", "log", "gcsfuse.log"))
-			logFiles(t, filepath.Join(r.dir, "train", "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
+			logFiles(t, filepath.Join(r.dir, stack, "node", "node.log"))
+			logFiles(t, filepath.Join(r.dir, stack, "node", "*", "root", "var", "log", "gcsfuse.log"))
+			logFiles(t, filepath.Join(r.dir, stack, "node", "*", "root", "var", "log", "pods", "*", "*", "*.log"))
 		}
 		assert.NoError(t, s.Down(context.Background()))
 	})
@@ -133,8 +137,7 @@ func (r *training) create(t *testing.T, buckets string) {
 // write writes the stack file.
 func (r *training) write(t *testing.T, stack object) {
 	t.Helper()
-	text, err := yaml.Marshal(stack)
-	require.NoError(t, err)
+	text := testkit.Must(yaml.Marshal(stack))(t)
 	require.NoError(t, os.WriteFile(filepath.Join(r.stacks, "Pulumi.train.yaml"), text, 0o600))
 }
 
@@ -205,8 +208,7 @@ func (r *training) assertTrained(t *testing.T, job, run string, batches int) {
 
 	last := r.volume.checkpoint(job, run)
 	assert.Equal(t, batches, last.batches)
-	text, err := os.ReadFile(filepath.Join(last.folder, "progress.json"))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(filepath.Join(last.folder, "progress.json")))(t)
 	var progress struct{ Trained []int }
 	require.NoError(t, json.Unmarshal(text, &progress))
 	seen := map[int]bool{}

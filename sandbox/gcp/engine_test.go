@@ -29,9 +29,11 @@ import (
 
 	"persia/config"
 	"persia/internal/recovery"
+	"persia/internal/testkit"
 	"persia/sandbox/gcp/gke"
 	"persia/sandbox/gcp/google"
 	"persia/stack"
+	"persia/stack/effects"
 )
 
 const (
@@ -73,6 +75,8 @@ type engine struct {
 	warned []string
 	// planned is what the program says that the stack needs.
 	planned string
+	// announced are the effects that the program announces.
+	announced []effects.Effect
 	// asked are the outputs that the next up reads.
 	asked values
 	// refused is a type of resource that nothing creates.
@@ -81,8 +85,7 @@ type engine struct {
 
 func newStack(t *testing.T, folder string) *engine {
 	t.Helper()
-	absolute, err := filepath.Abs(folder)
-	require.NoError(t, err)
+	absolute := testkit.Must(filepath.Abs(folder))(t)
 	client, definitions := fake.NewSimpleClientset(), newExtensions()
 	cloud := google.New(filepath.Join(t.TempDir(), "storage"))
 	provider, err := New("7.38.0", gke.Engine{
@@ -362,7 +365,7 @@ func (e *engine) load(file values) *config.Stack {
 // tryUp runs the program.
 func (e *engine) tryUp(file values) error {
 	e.Helper()
-	e.steps, e.warned = nil, nil
+	e.steps, e.warned, e.announced = nil, nil, nil
 	e.seen, e.replaced = map[resource.URN]bool{}, map[resource.URN]bool{}
 	e.before = maps.Clone(e.objects)
 	e.client.ClearActions()
@@ -376,7 +379,7 @@ func (e *engine) tryUp(file values) error {
 	}
 	return pulumi.RunWithContext(ctx, func(ctx *pulumi.Context) error {
 		ctx.Log = warnings{ctx.Log, e}
-		return stack.Deploy(ctx)
+		return stack.DeployFrom(ctx, os.DirFS(e.folder), func(all []effects.Effect) { e.announced = all })
 	})
 }
 
@@ -477,8 +480,7 @@ func (e *engine) destroy() {
 // nodes returns all nodes of the control plane, by name.
 func (e *engine) nodes() map[string]corev1.Node {
 	e.Helper()
-	list, err := e.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{})
-	require.NoError(e, err)
+	list := testkit.Must(e.client.CoreV1().Nodes().List(e.Context(), metav1.ListOptions{}))(e.T)
 	nodes := map[string]corev1.Node{}
 	for _, node := range list.Items {
 		nodes[node.Name] = node

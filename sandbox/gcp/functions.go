@@ -118,12 +118,8 @@ func unbounded(in fields) fields {
 
 // Kept returns the names of the resources in a cloud that outlive stacks.
 func Kept(cloud *google.Cloud) ([]string, error) {
-	kinds, err := readKinds()
-	if err != nil {
-		return nil, err
-	}
 	var kept []string
-	for _, k := range kinds {
+	for _, k := range kinds() {
 		if k.Called == "" {
 			continue
 		}

@@ -2,14 +2,13 @@ package gcp
 
 import (
 	_ "embed"
-	"fmt"
 	"os"
 	"regexp"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
-	"sigs.k8s.io/yaml"
 
+	"persia/sandbox/files"
 	"persia/sandbox/gcp/google"
 )
 
@@ -42,21 +41,11 @@ type kind struct {
 	Stays bool
 }
 
-const (
-	clusterKind  = "container.cluster"
-	nodePoolKind = "container.nodePool"
-)
-
 //go:embed kinds.yaml
 var kindsYAML []byte
 
-// readKinds returns the resources that the program uses, by their Terraform names.
-func readKinds() (kinds map[string]kind, err error) {
-	if err := yaml.UnmarshalStrict(kindsYAML, &kinds); err != nil {
-		return nil, fmt.Errorf("kinds.yaml: %w", err)
-	}
-	return kinds, nil
-}
+// kinds are the resources that the program uses, by their Terraform names.
+var kinds = files.Embedded[map[string]kind]("kinds.yaml", kindsYAML)
 
 var placeholder = regexp.MustCompile(`\$\{[a-z_]+\}`)
 

@@ -42,7 +42,7 @@ func (a *api) create(ctx context.Context, kind, name string, request google.Body
 	if ofGKE(kind) {
 		request["status"] = changing
 	}
-	if kind == clusterKind {
+	if kind == google.Cluster {
 		if err := a.gke.Connect(request); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (a *api) update(ctx context.Context, kind, name, field string, value any) e
 		return a.cloud.Update(kind, name, field, value)
 	}
 	err := a.cloud.SetStatus(kind, name, changing)
-	if err == nil && kind == nodePoolKind && field == "autoscaling" {
+	if err == nil && kind == google.NodePool && field == "autoscaling" {
 		// A pool that loses its autoscaling keeps the nodes that it has.
 		var body google.Body
 		if body, err = a.get(ctx, kind, name); err == nil {
@@ -85,7 +85,7 @@ func (a *api) update(ctx context.Context, kind, name, field string, value any) e
 }
 
 func (a *api) delete(ctx context.Context, kind, name string) error {
-	if kind != nodePoolKind {
+	if kind != google.NodePool {
 		return a.cloud.Delete(kind, name)
 	}
 	if err := a.cloud.SetStatus(kind, name, stopping); err != nil {
@@ -97,7 +97,7 @@ func (a *api) delete(ctx context.Context, kind, name string) error {
 // get returns a resource, or nil if it does not exist. A pool has its number of nodes.
 func (a *api) get(ctx context.Context, kind, name string) (google.Body, error) {
 	body, err := a.cloud.Get(kind, name)
-	if err != nil || body == nil || kind != nodePoolKind {
+	if err != nil || body == nil || kind != google.NodePool {
 		return body, err
 	}
 	err = a.steadily(ctx, func() (err error) {
@@ -107,7 +107,7 @@ func (a *api) get(ctx context.Context, kind, name string) (google.Body, error) {
 	return body, err
 }
 
-func ofGKE(kind string) bool { return kind == clusterKind || kind == nodePoolKind }
+func ofGKE(kind string) bool { return kind == google.Cluster || kind == google.NodePool }
 
 // complete makes the control plane agree with the API's storage. The next command tries again if the
 // control plane does not answer.
@@ -119,11 +119,11 @@ func (a *api) complete(ctx context.Context, kind, name string) error {
 	stops := google.Text(body, "status") == stopping
 	err = a.steadily(ctx, func() error {
 		switch {
-		case stops && kind == nodePoolKind:
+		case stops && kind == google.NodePool:
 			return a.gke.RemovePool(ctx, name)
 		case stops:
 			return nil
-		case kind == nodePoolKind:
+		case kind == google.NodePool:
 			return a.gke.ApplyPool(ctx, name, body, func(message string) { a.progress(ctx, message) })
 		default:
 			return a.gke.ApplyCluster(ctx, body)
@@ -141,7 +141,7 @@ func (a *api) complete(ctx context.Context, kind, name string) error {
 
 // resume completes the changes of a command that was killed.
 func (a *api) resume(ctx context.Context) error {
-	for _, kind := range []string{clusterKind, nodePoolKind} {
+	for _, kind := range []string{google.Cluster, google.NodePool} {
 		own, err := a.gke.Own(kind)
 		if err != nil {
 			return err

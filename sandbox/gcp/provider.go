@@ -37,14 +37,10 @@ func New(version string, engine gke.Engine) (*Provider, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds, err := readKinds()
-	if err != nil {
-		return nil, err
-	}
 	p := &Provider{Base: provider.Base{Name: "gcp", Version: version}, types: map[tokens.Type]*resourceType{}}
 	p.api = &api{cloud: engine.Cloud, gke: engine, progress: p.progress}
 	for name, resource := range resources {
-		kind, known := kinds[name]
+		kind, known := kinds()[name]
 		if !known {
 			return nil, fmt.Errorf("schema.json: %s has no kind", name)
 		}

@@ -16,7 +16,9 @@ import (
 
 	"persia/config/input"
 	"persia/gcp"
+	"persia/internal/testkit"
 	"persia/sandbox/gcp/gke"
+	"persia/sandbox/gcp/google"
 )
 
 // stackFiles returns the stack files of the project and the examples, and some with settings that these lack.
@@ -24,8 +26,7 @@ func stackFiles(t *testing.T) []string {
 	t.Helper()
 	var paths []string
 	for _, folder := range []string{"../..", "../../examples", "testdata"} {
-		found, err := filepath.Glob(filepath.Join(folder, "Pulumi.*.yaml"))
-		require.NoError(t, err)
+		found := testkit.Must(filepath.Glob(filepath.Join(folder, "Pulumi.*.yaml")))(t)
 		require.NotEmpty(t, found, folder)
 		paths = append(paths, found...)
 	}
@@ -35,8 +36,7 @@ func stackFiles(t *testing.T) []string {
 // stackFile returns the values of a stack file, with each encrypted text as it is written.
 func stackFile(t *testing.T, path string) values {
 	t.Helper()
-	file, err := input.ReadStackFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), "persia")
-	require.NoError(t, err)
+	file := testkit.Must(input.ReadStackFile(os.DirFS(filepath.Dir(path)), filepath.Base(path), "persia"))(t)
 	return values(file.Config.Open(func(_ []any, ciphertext string) string { return ciphertext }))
 }
 
@@ -46,8 +46,7 @@ func configuration(t testing.TB, file values) map[string]string {
 	for key, value := range file {
 		text, isText := value.(string)
 		if !isText {
-			encoded, err := json.Marshal(value)
-			require.NoError(t, err)
+			encoded := testkit.Must(json.Marshal(value))(t)
 			text = string(encoded)
 		}
 		all[key] = text
@@ -70,8 +69,7 @@ func TestStacks(t *testing.T) {
 			e.destroy()
 			assert.Empty(t, e.nodes())
 			for _, kind := range []string{"container.cluster", "container.nodePool", "compute.subnetwork", "compute.router", "iam.serviceAccount"} {
-				left, err := e.cloud.List(kind)
-				require.NoError(t, err)
+				left := testkit.Must(e.cloud.List(kind))(t)
 				assert.Empty(t, left, kind)
 			}
 		})
@@ -94,8 +92,7 @@ func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
 	one := newStack(t, "../..")
 	two := one.another("two")
 	grants := func() []string {
-		all, err := one.cloud.List("iam.member")
-		require.NoError(t, err)
+		all := testkit.Must(one.cloud.List("iam.member"))(t)
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id string) bool { return !strings.HasPrefix(id, "b/my-project-checkpoints/") })
 	}
 	ofOne, ofTwo := editable(t), editable(t)
@@ -123,7 +120,7 @@ func TestResume(t *testing.T) {
 			e := newStack(t, "../..")
 			e.up(poolStackOf(t))
 			pool := string(e.state[urnOf(nodePoolType, "persia-workers")].id)
-			require.NoError(t, e.cloud.SetStatus(nodePoolKind, pool, c.status))
+			require.NoError(t, e.cloud.SetStatus(google.NodePool, pool, c.status))
 			for name, node := range e.nodes() {
 				if node.Labels[gcp.LabelNodePool] == "workers" {
 					require.NoError(t, e.client.CoreV1().Nodes().Delete(t.Context(), name, metav1.DeleteOptions{}))
@@ -131,8 +128,7 @@ func TestResume(t *testing.T) {
 				}
 			}
 			isAgents := func() bool {
-				pools, err := e.api.gke.Pools()
-				require.NoError(t, err)
+				pools := testkit.Must(e.api.gke.Pools())(t)
 				return slices.ContainsFunc(pools, func(pool gke.Pool) bool { return pool.Name() == "workers" })
 			}
 			assert.False(t, isAgents())
@@ -144,8 +140,7 @@ func TestResume(t *testing.T) {
 			require.NoError(t, e.Resume(t.Context()))
 			assert.Equal(t, c.nodes, e.nodesOf("workers"))
 			assert.Equal(t, c.nodes > 0, isAgents())
-			body, err := e.cloud.Get(nodePoolKind, pool)
-			require.NoError(t, err)
+			body := testkit.Must(e.cloud.Get(google.NodePool, pool))(t)
 			assert.Equal(t, c.nodes > 0, body != nil)
 		})
 	}
@@ -193,8 +188,7 @@ func TestBucketOfAFailedUp(t *testing.T) {
 	storage()
 	e.up(file)
 	assert.Contains(t, strings.Join(e.effects(), "\n"), "Its data stays in gs://my-checkpoints")
-	buckets, err := e.cloud.List("storage.bucket")
-	require.NoError(t, err)
+	buckets := testkit.Must(e.cloud.List("storage.bucket"))(t)
 	assert.Contains(t, buckets, "my-checkpoints")
 }
 

@@ -26,15 +26,6 @@ type Image struct {
 // Write writes the image as a Docker archive, which containerd imports. If it fails, it
 // leaves no file, or the one that was there.
 func (i Image) Write(path string) error {
-	building := path + ".building"
-	defer func() { _ = os.Remove(building) }()
-	if err := i.write(building); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	return os.Rename(building, path)
-}
-
-func (i Image) write(path string) error {
 	image, err := i.build()
 	if err != nil {
 		return err
@@ -51,7 +42,12 @@ func (i Image) write(path string) error {
 			return err
 		}
 	}
-	return tarball.MultiWriteToFile(path, images)
+	building := path + ".building"
+	defer func() { _ = os.Remove(building) }()
+	if err := tarball.MultiWriteToFile(building, images); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return os.Rename(building, path)
 }
 
 func (i Image) build() (v1.Image, error) {

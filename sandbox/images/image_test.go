@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // example returns an image with two names, and the path of the program in it.
@@ -35,17 +37,13 @@ func TestWriteImage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "image.tar")
 	require.NoError(t, image.Write(path))
 	for _, reference := range image.Names {
-		tag, err := name.NewTag(reference)
-		require.NoError(t, err)
-		read, err := tarball.ImageFromPath(path, &tag)
-		require.NoError(t, err)
+		tag := testkit.Must(name.NewTag(reference))(t)
+		read := testkit.Must(tarball.ImageFromPath(path, &tag))(t)
 		require.NoError(t, validate.Image(read), "all digests are right")
-		config, err := read.ConfigFile()
-		require.NoError(t, err)
+		config := testkit.Must(read.ConfigFile())(t)
 		assert.Equal(t, "linux/amd64", config.Platform().String())
 		assert.Equal(t, v1.Config{Env: image.Environment, Entrypoint: image.Entrypoint, User: image.User, WorkingDir: "/"}, config.Config)
-		layers, err := read.Layers()
-		require.NoError(t, err)
+		layers := testkit.Must(read.Layers())(t)
 		require.Len(t, layers, 2)
 		files := headers(t, layers[0])
 		require.Len(t, files, 3)
@@ -66,8 +64,7 @@ func TestWriteIsReproducible(t *testing.T) {
 	for i := range 20 {
 		require.NoError(t, os.Chtimes(source, time.Now(), time.Now().Add(time.Duration(-i)*time.Hour)))
 		require.NoError(t, image.Write(path))
-		written, err := os.ReadFile(path)
-		require.NoError(t, err)
+		written := testkit.Must(os.ReadFile(path))(t)
 		if first == nil {
 			first = written
 		}
@@ -79,15 +76,13 @@ func TestWriteLeavesNothingAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	image := Image{Names: []string{"docker.io/library/example:1"}, Layers: []Layer{{"program": Program(filepath.Join(dir, "missing"))}}}
 	require.ErrorContains(t, image.Write(filepath.Join(dir, "image.tar")), "program: open "+dir)
-	left, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	left := testkit.Must(os.ReadDir(dir))(t)
 	assert.Empty(t, left)
 }
 
 func headers(t *testing.T, layer v1.Layer) []*tar.Header {
 	t.Helper()
-	content, err := layer.Uncompressed()
-	require.NoError(t, err)
+	content := testkit.Must(layer.Uncompressed())(t)
 	defer func() { _ = content.Close() }()
 	var all []*tar.Header
 	for reader := tar.NewReader(content); ; {

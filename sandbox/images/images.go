@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"persia/sandbox/files"
 	"persia/sandbox/process"
 	"persia/sandbox/toolchain"
 )
@@ -49,12 +50,8 @@ func Build(ctx context.Context, args Args) error {
 
 func (a Args) build(ctx context.Context) error {
 	// Images contain no relative paths, so that the working directory does not matter.
-	for _, path := range []*string{&a.Dir, &a.Repository, (*string)(&a.Tools)} {
-		absolute, err := filepath.Abs(*path)
-		if err != nil {
-			return err
-		}
-		*path = absolute
+	if err := files.Absolute(&a.Dir, &a.Repository, (*string)(&a.Tools)); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(a.Dir, 0o755); err != nil {
 		return err

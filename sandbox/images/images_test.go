@@ -23,8 +23,7 @@ func TestParseLdd(t *testing.T) {
 func TestStaticProgramsNeedNothing(t *testing.T) {
 	static := filepath.Join(t.TempDir(), "static")
 	require.NoError(t, os.WriteFile(static, []byte("no program at all"), 0o600))
-	files, err := libraries(t.Context(), []string{static}, "")
-	require.NoError(t, err)
+	files := testkit.Must(libraries(t.Context(), []string{static}, ""))(t)
 	assert.Empty(t, files)
 }
 
@@ -33,8 +32,7 @@ func TestSystemRuns(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testkit.Skip(t, "only root may change its root directory")
 	}
-	files, err := debian(t.Context(), []string{"bash", "sh", "uname", "grep"}, nil, "")
-	require.NoError(t, err)
+	files := testkit.Must(debian(t.Context(), []string{"bash", "sh", "uname", "grep"}, nil, ""))(t)
 	root := t.TempDir()
 	var layerTar bytes.Buffer
 	require.NoError(t, files.WriteTar(&layerTar))

@@ -85,7 +85,7 @@ func (p *Provider) write(ctx context.Context, urn resource.URN, timeout float64,
 // preview tries to write the object of inputs on the API server, and returns it as it would be, or the
 // inputs where only an update can tell.
 func (p *Provider) preview(ctx context.Context, inputs resource.PropertyMap, write writer) (resource.PropertyMap, error) {
-	c, _ := p.state()
+	c := p.client.Load()
 	if c == nil {
 		return inputs, nil
 	}
@@ -110,7 +110,7 @@ func (p *Provider) preview(ctx context.Context, inputs resource.PropertyMap, wri
 // create makes obj.
 func (p *Provider) create(ctx context.Context, r dynamic.ResourceInterface, obj *unstructured.Unstructured,
 	dryRun bool) (live *unstructured.Unstructured, err error) {
-	if _, config := p.state(); config.upsert {
+	if p.client.Load().upsert {
 		live, err = apply(ctx, r, obj, dryRun)
 	} else {
 		// The API server warns of fields that it does not know, where the official
@@ -202,7 +202,7 @@ func partial(id resource.ID, outputs, inputs resource.PropertyMap, cause error) 
 // Read reads an object as it is in the cluster. Its inputs are the last ones, with what drifted replaced. An object
 // that is not ready is returned with an error, which makes the next update wait for it. Nothing imports an object.
 func (p *Provider) Read(ctx context.Context, req plugin.ReadRequest) (plugin.ReadResponse, error) {
-	c, _ := p.state()
+	c := p.client.Load()
 	if c == nil {
 		return plugin.ReadResponse{ReadResult: plugin.ReadResult{ID: req.ID, Inputs: req.Inputs, Outputs: req.State}}, nil
 	}

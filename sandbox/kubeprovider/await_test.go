@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
+
+	"persia/internal/testkit"
 )
 
 // TestReadiness checks what the official provider waits for, by kind and by annotation.
@@ -74,8 +76,7 @@ func TestUnscheduled(t *testing.T) {
   {apiVersion: v1, kind: Pod, metadata: {name: a-0}, status: {conditions: [{type: PodScheduled, status: "False", message: 0/2 nodes are available}]}}]}`))
 	}))
 	defer server.Close()
-	c, err := newClient(&rest.Config{Host: server.URL})
-	require.NoError(t, err)
+	c := testkit.Must(newClient(&rest.Config{Host: server.URL}))(t)
 	assert.Equal(t, "; a-0: 0/2 nodes are available",
 		unscheduled(t.Context(), c, objectIn(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {namespace: persia}, spec: {selector: {matchLabels: {app: a}}}}`)))
 	assert.Empty(t, unscheduled(t.Context(), c, objectIn(t, `{apiVersion: batch/v1, kind: Job}`)))
@@ -117,8 +118,7 @@ status:
 		assert.Equal(t, want, len(unmet) == 0, waitFor)
 	}
 	object.SetAnnotations(map[string]string{annotationWaitFor: `["condition=Ready", "jsonpath={.status.size}=3"]`})
-	waitsFor, err := asAnnotated(t.Context(), nil, object)
-	require.NoError(t, err)
+	waitsFor := testkit.Must(asAnnotated(t.Context(), nil, object))(t)
 	assert.Equal(t, "waiting for jsonpath={.status.size}=3", waitsFor)
 	for _, waitFor := range []string{"Ready", "jsonpath=.status.size=60", "jsonpath={.status[}", `["condition=Ready", "Ready"]`} {
 		object.SetAnnotations(map[string]string{annotationWaitFor: waitFor})
@@ -146,9 +146,8 @@ func TestKindsNeedTheList(t *testing.T) {
 				_ = json.NewEncoder(w).Encode(metav1.APIResourceList{GroupVersion: version, APIResources: []metav1.APIResource{{Name: "others", Kind: test.kind}}})
 			}))
 			defer server.Close()
-			c, err := newClient(&rest.Config{Host: server.URL})
-			require.NoError(t, err)
-			_, err = c.bind(objectIn(t, `{apiVersion: `+version+`, kind: NatsCluster}`))
+			c := testkit.Must(newClient(&rest.Config{Host: server.URL}))(t)
+			_, err := c.bind(objectIn(t, `{apiVersion: `+version+`, kind: NatsCluster}`))
 			require.Error(t, err)
 			if test.noKind {
 				assert.ErrorIs(t, err, errNoKind)
@@ -170,8 +169,7 @@ func TestRetryCleanup(t *testing.T) {
   status: {conditions: [{type: Established, status: "True"}, {type: Terminating, reason: `+reason+`}]}}`)
 		definitions := fake.NewSimpleDynamicClient(runtime.NewScheme(), definition).Resource(extensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"))
 		retryCleanup(t.Context(), definitions, definition)
-		got, err := definitions.Get(t.Context(), definition.GetName(), metav1.GetOptions{})
-		require.NoError(t, err)
+		got := testkit.Must(definitions.Get(t.Context(), definition.GetName(), metav1.GetOptions{}))(t)
 		assert.Equal(t, want, got.GetAnnotations(), reason)
 	}
 }

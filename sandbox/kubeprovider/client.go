@@ -32,6 +32,7 @@ const (
 type client struct {
 	dynamic   dynamic.Interface
 	discovery discovery.DiscoveryInterface
+	upsert    bool // creates take over objects that are there
 
 	mu    sync.Mutex
 	kinds map[schema.GroupVersionKind]metav1.APIResource

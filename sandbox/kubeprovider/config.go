@@ -148,9 +148,8 @@ func (p *Provider) Configure(_ context.Context, req plugin.ConfigureRequest) (pl
 	if err != nil {
 		return plugin.ConfigureResponse{}, fmt.Errorf("configuring the Kubernetes provider: %w", err)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.client, p.config = client, c
+	client.upsert = c.upsert
+	p.client.Store(client)
 	return plugin.ConfigureResponse{}, nil
 }
 

@@ -2,6 +2,7 @@ package kubeprovider
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,33 +12,15 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"persia/sandbox/files"
 )
 
-// replaceOn lists, by kind, the fields for whose change the official provider
-// replaces an object (provider/pkg/provider/diff.go). A change of any other field
-// is sent as an update, which the API server refuses if the field is immutable.
-var replaceOn = map[schema.GroupKind][]string{
-	{Kind: "ConfigMap"}:                 {"data", "binaryData"},
-	{Kind: "Secret"}:                    {"type", "data", "stringData"},
-	{Group: "apps", Kind: "DaemonSet"}:  {"spec.selector"},
-	{Group: "apps", Kind: "Deployment"}: {"spec.selector"},
-	{Group: "apps", Kind: "StatefulSet"}: {
-		"spec.podManagementPolicy", "spec.revisionHistoryLimit", "spec.selector",
-		"spec.serviceName", "spec.volumeClaimTemplates",
-	},
-	{Group: "batch", Kind: "Job"}: {
-		"spec.completions", "spec.parallelism", "spec.selector", "spec.template",
-	},
-	{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding"}: {"roleRef"},
-	{Group: "rbac.authorization.k8s.io", Kind: "RoleBinding"}:        {"roleRef"},
-	{Kind: "PersistentVolume"}: {
-		"spec.csi", "spec.gcePersistentDisk", "spec.hostPath", "spec.iscsi", "spec.local", "spec.nfs",
-	},
-	{Kind: "PersistentVolumeClaim"}: {
-		"spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName",
-	},
-	{Kind: "Service"}: {"spec.clusterIP"},
-}
+//go:embed replaceon.yaml
+var replaceOnYAML []byte
+
+// replaceOn has, by kind, the fields for whose change an object is replaced.
+var replaceOn = files.Embedded[map[string][]string]("replaceon.yaml", replaceOnYAML)
 
 // Diff compares the new inputs with the object in the state, as far as the old inputs speak of it. It asks the cluster
 // nothing: what changed there is seen after a refresh. A field that the program sends and the API server answers
@@ -48,7 +31,7 @@ func (p *Provider) Diff(_ context.Context, req plugin.DiffRequest) (plugin.DiffR
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)
 	}
 	kind := schema.FromAPIVersionAndKind(after["apiVersion"].StringValue(), after["kind"].StringValue()).GroupKind()
-	replaced := append([]string{"metadata.name", "metadata.namespace"}, replaceOn[kind]...)
+	replaced := append([]string{"metadata.name", "metadata.namespace"}, replaceOn()[kind.String()]...)
 	paths, err := changes(before, after, req.IgnoreChanges, replaced)
 	if err != nil {
 		return plugin.DiffResponse{}, fmt.Errorf("%s: %w", req.URN, err)

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"persia/internal/testkit"
 )
 
 func properties(t *testing.T, manifest string) resource.PropertyMap {
@@ -20,8 +22,7 @@ func properties(t *testing.T, manifest string) resource.PropertyMap {
 
 func objectIn(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
-	obj, err := objectOf(properties(t, manifest))
-	require.NoError(t, err)
+	obj := testkit.Must(objectOf(properties(t, manifest)))(t)
 	return obj
 }
 
@@ -127,8 +128,7 @@ func TestDiff(t *testing.T) {
 func TestKeepIgnored(t *testing.T) {
 	obj := objectIn(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 3, paused: true}}`)
 	live := objectIn(t, `{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {replicas: 7, paused: false}}`)
-	kept, err := keepIgnored(obj, live, []string{"spec.replicas"})
-	require.NoError(t, err)
+	kept := testkit.Must(keepIgnored(obj, live, []string{"spec.replicas"}))(t)
 	assert.Equal(t, map[string]any{"replicas": int64(7), "paused": true}, kept.Object["spec"])
 }
 
@@ -154,8 +154,7 @@ func TestPrune(t *testing.T) {
 // TestSecrets: the content of a Secret is secret, whatever the program says of it.
 func TestSecrets(t *testing.T) {
 	inputs := properties(t, `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`)
-	obj, err := objectOf(inputs)
-	require.NoError(t, err)
+	obj := testkit.Must(objectOf(inputs))(t)
 	outputs := outputsOf(obj, inputs)
 	assert.Equal(t, resource.MakeSecret(resource.NewProperty(properties(t, `{k: dg==}`))), outputs["data"])
 	assert.Equal(t, resource.MakeSecret(resource.NewProperty(properties(t, `{k: v}`))), outputs["stringData"])

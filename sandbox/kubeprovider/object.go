@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"reflect"
 
@@ -20,55 +21,28 @@ var errUnknown = errors.New("value is not known yet")
 
 // objectOf makes the object that a resource's inputs describe.
 func objectOf(inputs resource.PropertyMap) (*unstructured.Unstructured, error) {
-	content, err := plain(resource.NewProperty(inputs))
-	if err != nil {
-		return nil, err
+	if inputs.ContainsUnknowns() {
+		return nil, errUnknown
 	}
-	obj := &unstructured.Unstructured{Object: content.(map[string]any)}
+	obj := &unstructured.Unstructured{Object: plain(inputs)}
 	if isSecret(obj) {
 		encodeStringData(obj)
 	}
 	return obj, nil
 }
 
-// plain turns a property into a JSON value. Nulls are left out of objects: applying one would claim the field.
-func plain(v resource.PropertyValue) (any, error) {
-	switch {
-	case v.IsComputed():
-		return nil, errUnknown
-	case v.IsNull(), v.IsBool(), v.IsString():
-		return v.V, nil
-	case v.IsNumber():
+// plain turns properties into JSON. Nulls are left out of objects: applying one would claim the field.
+func plain(properties resource.PropertyMap) map[string]any {
+	given := maps.Clone(properties)
+	maps.DeleteFunc(given, func(_ resource.PropertyKey, value resource.PropertyValue) bool { return value.IsNull() })
+	return given.MapRepl(nil, func(value resource.PropertyValue) (any, bool) {
+		if value.IsObject() {
+			return plain(value.ObjectValue()), true
+		}
 		// Kubernetes has integers, and Pulumi only has floating-point numbers.
-		if n := v.NumberValue(); n == math.Trunc(n) && math.Abs(n) <= 1<<53 {
-			return int64(n), nil
-		}
-		return v.NumberValue(), nil
-	case v.IsArray():
-		out := make([]any, len(v.ArrayValue()))
-		for i, element := range v.ArrayValue() {
-			var err error
-			if out[i], err = plain(element); err != nil {
-				return nil, fmt.Errorf("[%d]: %w", i, err)
-			}
-		}
-		return out, nil
-	case v.IsObject():
-		out := map[string]any{}
-		for key, property := range v.ObjectValue() {
-			if property.IsNull() {
-				continue
-			}
-			value, err := plain(property)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", key, err)
-			}
-			out[string(key)] = value
-		}
-		return out, nil
-	default:
-		return nil, fmt.Errorf("%s is no value of a Kubernetes object", v.TypeString())
-	}
+		number, _ := value.V.(float64)
+		return int64(number), value.IsNumber() && number == math.Trunc(number) && math.Abs(number) <= 1<<53
+	})
 }
 
 // outputsOf makes a resource's outputs: the live object, without the record of who owns which field.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -25,9 +26,10 @@ type Provider struct {
 	// plugins is the folder of the credential plugins that take precedence over the PATH.
 	plugins string
 
+	// client is nil until the provider is configured: the cluster may not exist yet.
+	client atomic.Pointer[client]
+
 	mu        sync.Mutex
-	config    config
-	client    *client // nil until configured: the cluster may not exist yet
 	cancelled context.Context
 	cancel    context.CancelFunc
 }
@@ -84,20 +86,12 @@ func (p *Provider) Check(_ context.Context, req plugin.CheckRequest) (plugin.Che
 	return resp, nil
 }
 
-// state returns the client, or nil if the provider is not configured, and its configuration.
-func (p *Provider) state() (*client, config) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.client, p.config
-}
-
 // configured returns the client for an operation that cannot do without.
 func (p *Provider) configured(urn resource.URN) (*client, error) {
-	c, _ := p.state()
-	if c == nil {
-		return nil, fmt.Errorf("%s: the Kubernetes provider is not configured", urn)
+	if c := p.client.Load(); c != nil {
+		return c, nil
 	}
-	return c, nil
+	return nil, fmt.Errorf("%s: the Kubernetes provider is not configured", urn)
 }
 
 // operation bounds ctx by the timeout of an operation on obj, which is that in the resource's options or its kind's,

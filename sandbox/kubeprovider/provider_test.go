@@ -11,6 +11,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 func kubeconfigFor(server string) resource.PropertyValue {
@@ -70,8 +72,7 @@ func TestCheckConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inputs := resource.PropertyMap{"kubeconfig": kubeconfig, clusterIdentifier: text("a"), enablePatchForce: text("true")}
 			maps.Copy(inputs, test.inputs)
-			resp, err := New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: inputs})
-			require.NoError(t, err)
+			resp := testkit.Must(New("4.30.0", "").CheckConfig(t.Context(), plugin.CheckConfigRequest{News: inputs}))(t)
 			assertFailure(t, resp.Failures, test.want)
 		})
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"persia/sandbox/files"
 )
 
 const (
@@ -97,10 +99,7 @@ var settings = map[string]string{
 func pretendSettings() error {
 	for name, value := range settings {
 		file := filepath.Join("/run/settings", name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(file, []byte(value+"\n"), 0o644); err != nil {
+		if err := files.Write(file, []byte(value+"\n"), 0o644); err != nil {
 			return err
 		}
 		if err := unix.Mount(file, filepath.Join("/proc/sys", name), "", unix.MS_BIND, ""); err != nil {

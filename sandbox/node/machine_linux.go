@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"persia/sandbox/files"
 	"persia/sandbox/images"
 )
 
@@ -76,11 +76,7 @@ func (m machine) prepare() error {
 	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(spec, "", "  ")
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(m.Dir, "config.json"), text, 0o600)
+	return files.WriteJSON(filepath.Join(m.Dir, "config.json"), spec, 0o600)
 }
 
 // firstProcess is the first process of a machine.

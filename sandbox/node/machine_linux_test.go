@@ -45,15 +45,14 @@ func needNode(t *testing.T) {
 func TestAMachineLeavesNothingBehind(t *testing.T) {
 	needNode(t)
 	o := testOptions(t)
-	mounts := read(t, "/proc/self/mountinfo")
+	mounts := testkit.Read(t, "/proc/self/mountinfo")
 	shutDown := startMachine(t, o)
-	found, err := remains(o.Dir)
-	require.NoError(t, err)
+	found := testkit.Must(remains(o.Dir))(t)
 	assert.Contains(t, found, "/sys/class/net/"+linkOf(o.Dir).name, "the host's end of the link")
 	assert.Contains(t, found, "/run/runc/"+nameOf(o.Dir), "runc's record")
 	assert.Greater(t, len(found), 2, "and one control group or more")
-	assert.Equal(t, mounts, read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
-	assert.Equal(t, "0\n", read(t, "/proc/sys/vm/panic_on_oom"))
+	assert.Equal(t, mounts, testkit.Read(t, "/proc/self/mountinfo"), "the host sees none of the machine's mounts")
+	assert.Equal(t, "0\n", testkit.Read(t, "/proc/sys/vm/panic_on_oom"))
 
 	shutDown()
 	assertNothingLeft(t, o)
@@ -138,8 +137,7 @@ func fileExists(path string) bool {
 
 func assertNothingLeft(t *testing.T, o Options) {
 	t.Helper()
-	found, err := remains(o.Dir)
-	require.NoError(t, err)
+	found := testkit.Must(remains(o.Dir))(t)
 	assert.Empty(t, found, "the link, the control groups, and runc's record go with the machine")
 	processes, err := exec.Command("pgrep", "-f", o.Dir).CombinedOutput()
 	assert.Error(t, err, "processes of the machine: %s", processes)
@@ -187,11 +185,4 @@ func testOptions(t *testing.T) Options {
 	config.CurrentContext = "c"
 	require.NoError(t, clientcmd.WriteToFile(*config, o.Kubeconfig))
 	return o
-}
-
-func read(t *testing.T, path string) string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	require.NoError(t, err)
-	return string(text)
 }

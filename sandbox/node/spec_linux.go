@@ -1,6 +1,7 @@
 package node
 
 import (
+	_ "embed"
 	"errors"
 	"io/fs"
 	"os"
@@ -8,6 +9,8 @@ import (
 
 	"github.com/moby/sys/capability"
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"persia/sandbox/files"
 )
 
 // bootProgram is the path of this program in the machine.
@@ -15,6 +18,9 @@ const bootProgram = "/opt/sandbox"
 
 // bucketsVariable tells that program [Options.Buckets].
 const bucketsVariable = "SANDBOX_BUCKETS"
+
+//go:embed runtime.yaml
+var runtimeYAML []byte
 
 // spec returns the OCI runtime specification of the machine. It requests no OOM score and no resource limits: lowering
 // them requires CAP_SYS_RESOURCE, which root lacks in some virtual machines.
@@ -27,36 +33,15 @@ func (o Options) spec(node string) (*specs.Spec, error) {
 	if err != nil {
 		return nil, err
 	}
-	mounts, err := o.mounts(executable)
-	if err != nil {
-		return nil, err
-	}
-	return &specs.Spec{
-		Version:  specs.Version,
-		Root:     &specs.Root{Path: o.root()},
-		Hostname: node,
-		Process: &specs.Process{
-			Cwd: "/",
-			// The shell does not replace itself by a command that is not its last.
-			Args: []string{"/bin/sh", "-c", `"$@"; exit`, "sh", bootProgram, "machine", "--dir", o.Dir},
-			Env:  []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", bucketsVariable + "=" + o.Buckets},
-			Capabilities: &specs.LinuxCapabilities{
-				Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
-			},
-		},
-		Mounts: mounts,
-		Linux: &specs.Linux{
-			CgroupsPath: "/" + nameOf(o.Dir),
-			Namespaces: []specs.LinuxNamespace{
-				{Type: specs.PIDNamespace}, {Type: specs.MountNamespace}, {Type: specs.NetworkNamespace},
-				{Type: specs.UTSNamespace}, {Type: specs.IPCNamespace}, {Type: specs.CgroupNamespace},
-			},
-			// Containers in the machine have rules of their own.
-			Resources: &specs.LinuxResources{Devices: []specs.LinuxDeviceCgroup{{Allow: true, Access: "rwm"}}},
-			// The kubelet reads the kernel's log to notice when memory runs out.
-			Devices: []specs.LinuxDevice{{Path: "/dev/kmsg", Type: "c", Major: 1, Minor: 11}, {Path: "/dev/fuse", Type: "c", Major: 10, Minor: 229}},
-		},
-	}, nil
+	spec := files.Embedded[specs.Spec]("runtime.yaml", runtimeYAML)()
+	spec.Version, spec.Root, spec.Hostname = specs.Version, &specs.Root{Path: o.root()}, node
+	spec.Process.Args = append(spec.Process.Args, bootProgram, "machine", "--options", o.Dir)
+	spec.Process.Env = append(spec.Process.Env, bucketsVariable+"="+o.Buckets)
+	spec.Process.Capabilities = &specs.LinuxCapabilities{Bounding: capabilities, Effective: capabilities, Permitted: capabilities}
+	spec.Linux.CgroupsPath = "/" + nameOf(o.Dir)
+	own, err := o.mounts(executable)
+	spec.Mounts = append(spec.Mounts, own...)
+	return &spec, err
 }
 
 // ownCapabilities returns the capabilities of this process, which runc can pass on.
@@ -81,19 +66,10 @@ func ownCapabilities() ([]string, error) {
 	return names, nil
 }
 
-// mounts returns the machine's file systems: the kernel's, the host's programs and settings, which are read-only, and
-// the disks that outlive the machine. Everything else that the machine writes is in its root directory.
+// mounts returns the file systems of the machine that are not the kernel's: the host's programs and settings, which are
+// read-only, and the disks that outlive the machine. Everything else that the machine writes is in its root directory.
 func (o Options) mounts(executable string) ([]specs.Mount, error) {
 	mounts := []specs.Mount{
-		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "nodev", "noexec"}},
-		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "nodev", "noexec"}},
-		{Destination: "/sys/fs/cgroup", Type: "cgroup", Source: "cgroup", Options: []string{"nosuid", "nodev", "noexec"}},
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "mode=755"}},
-		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance",
-			"ptmxmode=0666", "mode=620"}},
-		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "nodev", "mode=1777"}},
-		{Destination: "/run", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=755"}},
-		{Destination: "/tmp", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "nodev", "mode=1777"}},
 		{Destination: disksDir, Type: "bind", Source: o.Disks, Options: []string{"bind"}},
 		readOnly(executable, bootProgram),
 		readOnly(string(o.Tools), programsDir),

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/google/renameio/v2"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+
+	"persia/sandbox/files"
 )
 
 const (
@@ -121,11 +122,7 @@ func (b Background) spawn(r record) error {
 	cmd.Stdout, cmd.Stderr = log, log
 	// A session of its own: no terminal's interrupt or hangup reaches it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	content, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := renameio.WriteFile(b.record(), content, 0o600); err != nil {
+	if err := files.WriteJSON(b.record(), r, 0o600); err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
@@ -143,15 +140,8 @@ func (b Background) spawn(r record) error {
 
 // read returns the last record, and the running processes of it.
 func (b Background) read() (last record, running []Process, err error) {
-	content, err := os.ReadFile(b.record())
-	if errors.Is(err, os.ErrNotExist) {
-		return last, nil, nil
-	}
-	if err != nil {
-		return last, nil, err
-	}
-	if err := json.Unmarshal(content, &last); err != nil {
-		return last, nil, err
+	if err := files.ReadJSON(b.record(), &last); err != nil {
+		return last, nil, utilerrors.FilterOut(err, os.IsNotExist)
 	}
 	command := strings.Join(append([]string{last.Executable}, last.Args...), " ")
 	running, err = Matching(func(p Process) bool { return p.Command == command })

@@ -17,10 +17,8 @@ import (
 // executable writes a program that runs until it is ended.
 func executable(t *testing.T, path, comment string) {
 	t.Helper()
-	sleep, err := exec.LookPath("sleep")
-	require.NoError(t, err)
-	text, err := os.ReadFile(sleep)
-	require.NoError(t, err)
+	sleep := testkit.Must(exec.LookPath("sleep"))(t)
+	text := testkit.Must(os.ReadFile(sleep))(t)
 	// Replaced and not rewritten, as a compiler does: it may be running.
 	require.NoError(t, os.WriteFile(path+".new", append(text, comment...), 0o755))
 	require.NoError(t, os.Rename(path+".new", path))
@@ -69,7 +67,6 @@ func TestBackground(t *testing.T) {
 func TestAProgramThatEndsAtOnceIsAnError(t *testing.T) {
 	b := Background(t.TempDir())
 	require.ErrorContains(t, b.Start(t.Context(), Program{Executable: "/bin/sh", Args: []string{"-c", "echo no such flag >&2; exit 2"}}), "exit status 2")
-	log, err := os.ReadFile(b.Log())
-	require.NoError(t, err)
-	assert.Equal(t, "no such flag\n", string(log))
+	log := testkit.Read(t, b.Log())
+	assert.Equal(t, "no such flag\n", log)
 }

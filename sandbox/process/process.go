@@ -1,3 +1,7 @@
+// Package process finds, identifies and ends processes of this machine that outlive the program that started them.
+//
+// A process id alone names nothing: ids are used again. A [Process] therefore carries its start time as
+// well, and nothing in this package signals a process with another start time.
 package process
 
 import (
@@ -5,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -111,4 +116,48 @@ func await(ctx context.Context, processes []Process) []Process {
 		return len(processes) == 0, nil
 	})
 	return processes
+}
+
+// Lock takes the lock on the file at path, and waits for its holder until ctx ends. Lock creates the
+// file if needed, and the holder may remove it. The lock ends with unlock, or with this process.
+func Lock(ctx context.Context, path string) (unlock func(), err error) {
+	ticker := time.NewTicker(5 * pollInterval)
+	defer ticker.Stop()
+	for {
+		file, err := tryLock(path)
+		if err != nil {
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		if file != nil {
+			return func() { _ = file.Close() }, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("lock %s is held by another process: %w", path, context.Cause(ctx))
+		case <-ticker.C:
+		}
+	}
+}
+
+// tryLock returns no file when another process holds the lock.
+func tryLock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = file.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	// The last holder may have removed the file after Lock opened it. A lock on a removed file
+	// excludes no other process.
+	locked, err := file.Stat()
+	current, removed := os.Stat(path)
+	if err != nil || removed != nil || !os.SameFile(locked, current) {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }

@@ -30,8 +30,7 @@ func start(t *testing.T, name string, args ...string) *exec.Cmd {
 
 func TestAnotherStartTimeIsAnotherProcess(t *testing.T) {
 	cmd := start(t, "sleep", "300")
-	stranger, err := Find(cmd.Process.Pid)
-	require.NoError(t, err)
+	stranger := testkit.Must(Find(cmd.Process.Pid))(t)
 	stranger.Start-- // of a process that had this id before
 
 	assert.False(t, stranger.Running())
@@ -48,8 +47,7 @@ func TestNoProcess(t *testing.T) {
 
 func TestAZombieDoesNotRun(t *testing.T) {
 	cmd := start(t, "sleep", "300")
-	p, err := Find(cmd.Process.Pid)
-	require.NoError(t, err)
+	p := testkit.Must(Find(cmd.Process.Pid))(t)
 	require.NoError(t, cmd.Process.Kill())
 	// Nobody waits for it before the test ends.
 	require.Eventually(t, func() bool { return !p.Running() }, testkit.Patience, time.Millisecond)
@@ -70,14 +68,12 @@ func TestStop(t *testing.T) {
 			cmd := exec.Command("sh", "-c", test.script)
 			// Its own process group, so that the test ends what the shell started.
 			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			output, err := cmd.StdoutPipe()
-			require.NoError(t, err)
+			output := testkit.Must(cmd.StdoutPipe())(t)
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-			_, err = output.Read(make([]byte, 16))
+			_, err := output.Read(make([]byte, 16))
 			require.NoError(t, err)
-			p, err := Find(cmd.Process.Pid)
-			require.NoError(t, err)
+			p := testkit.Must(Find(cmd.Process.Pid))(t)
 
 			require.NoError(t, Stop(t.Context(), test.grace, p))
 			_ = cmd.Wait()
@@ -88,12 +84,11 @@ func TestStop(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
-	unlock, err := Lock(t.Context(), path)
-	require.NoError(t, err)
+	unlock := testkit.Must(Lock(t.Context(), path))(t)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	_, err = Lock(ctx, path)
+	_, err := Lock(ctx, path)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 
 	require.NoError(t, os.Remove(path))

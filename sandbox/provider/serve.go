@@ -1,3 +1,7 @@
+// Package provider serves Pulumi providers from this process to an engine that runs in another one.
+//
+// The engine finds them through the environment variable PULUMI_DEBUG_PROVIDERS, which holds NAME:PORT pairs separated
+// by commas, and connects to the port on loopback instead of starting a plugin.
 package provider
 
 import (
@@ -5,12 +9,11 @@ import (
 	"fmt"
 	"slices"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/stats"
-
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/util/rpcutil"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/stats"
 )
 
 // Serve serves a provider on a port of 127.0.0.1 to each engine that connects, until ctx ends, and closes it when the

@@ -17,6 +17,8 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource/plugin"
 	pulumirpc "github.com/pulumi/pulumi/sdk/v3/proto/go"
+
+	"persia/internal/testkit"
 )
 
 // fake is a provider whose version counts how many were made before it.
@@ -49,8 +51,7 @@ func connect(t *testing.T, port int) pulumirpc.ResourceProviderClient {
 
 func versionOf(t *testing.T, client pulumirpc.ResourceProviderClient) string {
 	t.Helper()
-	info, err := client.GetPluginInfo(t.Context(), &emptypb.Empty{})
-	require.NoError(t, err)
+	info := testkit.Must(client.GetPluginInfo(t.Context(), &emptypb.Empty{}))(t)
 	return info.Version
 }
 
@@ -77,8 +78,7 @@ func TestServeGivesEachConnectionItsProvider(t *testing.T) {
 // serving serves one provider.
 func serving(t *testing.T, p *fake) int {
 	t.Helper()
-	port, err := Serve(t.Context(), func() plugin.GrpcProvider { return p })
-	require.NoError(t, err)
+	port := testkit.Must(Serve(t.Context(), func() plugin.GrpcProvider { return p }))(t)
 	return port
 }
 
@@ -105,8 +105,7 @@ func (e *engine) Log(_ context.Context, req *pulumirpc.LogRequest) (*emptypb.Emp
 }
 
 func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
+	listener := testkit.Must(net.Listen("tcp", "127.0.0.1:0"))(t)
 	recorded := &engine{}
 	engineServer := grpc.NewServer()
 	pulumirpc.RegisterEngineServer(engineServer, recorded)
@@ -116,7 +115,7 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 	p := numbered(1, func() {})
 	log := &p.Log
 	log.Warn(t.Context(), "urn", "dropped before there is an engine")
-	_, err = connect(t, serving(t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
+	_, err := connect(t, serving(t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
 	require.NoError(t, err)
 
 	log.Status(t.Context(), resource.URN("urn"), "120/240 ready")

@@ -2,6 +2,7 @@ package rehearsal
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -37,16 +38,10 @@ func look(ctx context.Context, client kubernetes.Interface) (snapshot, error) {
 		}
 		s.objects[name][uid] = true
 	}
-	pods, err := of.Pods("").List(ctx, all)
-	if err != nil {
-		return s, err
-	}
-	nodes, err := of.Nodes().List(ctx, all)
-	if err != nil {
-		return s, err
-	}
-	claims, err := of.PersistentVolumeClaims("").List(ctx, all)
-	if err != nil {
+	pods, podsErr := of.Pods("").List(ctx, all)
+	nodes, nodesErr := of.Nodes().List(ctx, all)
+	claims, claimsErr := of.PersistentVolumeClaims("").List(ctx, all)
+	if err := errors.Join(podsErr, nodesErr, claimsErr); err != nil {
 		return s, err
 	}
 	for _, pod := range pods.Items {

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto/events"
-	"k8s.io/client-go/kubernetes"
 
 	"persia/config"
 	"persia/internal/status"
@@ -209,11 +208,7 @@ func (r *rehearsal) upBase(ctx context.Context) error {
 func (r *rehearsal) settled(ctx context.Context, cfg *config.Stack, before snapshot, announced []effects.Effect) (
 	last snapshot, err error) {
 	const pause, calm, patience = 500 * time.Millisecond, 3 * time.Second, 2 * time.Minute
-	cluster, err := r.change.Cluster().RESTConfig()
-	if err != nil {
-		return last, err
-	}
-	client, err := kubernetes.NewForConfig(cluster)
+	cluster, client, err := r.change.Cluster().Access()
 	if err != nil {
 		return last, err
 	}

@@ -2,7 +2,6 @@ package toolchain
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +12,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/renameio/v2"
-
+	"persia/sandbox/files"
 	"persia/sandbox/process"
 )
 
@@ -46,19 +44,12 @@ type program struct {
 }
 
 func readRecord(moduleRoot string) (r record, err error) {
-	text, err := os.ReadFile(filepath.Join(moduleRoot, recordFile))
-	if err == nil {
-		err = json.Unmarshal(text, &r)
-	}
+	err = files.ReadJSON(filepath.Join(moduleRoot, recordFile), &r)
 	return r, err
 }
 
 func (r record) write(moduleRoot string) error {
-	text, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return err
-	}
-	return renameio.WriteFile(filepath.Join(moduleRoot, recordFile), append(text, '\n'), 0o644)
+	return files.WriteJSON(filepath.Join(moduleRoot, recordFile), r, 0o644)
 }
 
 // matches reports whether the archive has exactly the tools, compiled as they are here.
@@ -200,14 +191,7 @@ esac | tar -xz --no-same-owner -C "$3"`
 		}
 	}
 	for _, p := range programs {
-		binary := filepath.Join(b.binDir, p.Name)
-		if err := os.RemoveAll(stampFile(binary)); err != nil {
-			return err
-		}
-		if err := os.Rename(filepath.Join(dir, p.Name), binary); err != nil {
-			return err
-		}
-		if err := renameio.WriteFile(stampFile(binary), []byte(p.Stamp), 0o644); err != nil {
+		if err := b.put(filepath.Join(dir, p.Name), p.Name, p.Stamp); err != nil {
 			return err
 		}
 	}

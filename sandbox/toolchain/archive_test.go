@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/testkit"
 	"persia/sandbox/process"
 )
 
@@ -45,11 +46,9 @@ func takeSmall(t *testing.T, b *builder, archive string) string {
 	var progress bytes.Buffer
 	require.NoError(t, b.takeFrom(t.Context(), []tool{small}, archive, &progress))
 	require.NoError(t, b.build(t.Context(), []tool{small}, &progress))
-	output, err := exec.Command(filepath.Join(b.binDir, "small")).CombinedOutput()
-	require.NoError(t, err)
+	output := testkit.Must(exec.Command(filepath.Join(b.binDir, "small")).CombinedOutput())(t)
 	assert.Equal(t, "small v1.2.3\n", string(output))
-	left, err := filepath.Glob(filepath.Join(b.binDir, ".small*"))
-	require.NoError(t, err)
+	left := testkit.Must(filepath.Glob(filepath.Join(b.binDir, ".small*")))(t)
 	assert.Equal(t, []string{stampFile(filepath.Join(b.binDir, "small"))}, left)
 	return progress.String()
 }
@@ -75,8 +74,7 @@ func TestTake(t *testing.T) {
 // TestTakeNothing: what is not exactly the recorded program is said, not used, and compiled.
 func TestTakeNothing(t *testing.T) {
 	original, archive := archiveOf(t)
-	text, err := os.ReadFile(archive)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(archive))(t)
 	served := func(handler http.HandlerFunc) string {
 		server := httptest.NewServer(handler)
 		t.Cleanup(server.Close)
@@ -111,8 +109,7 @@ func TestTakeNothing(t *testing.T) {
 				b.patience = time.Second // a slow server of another case is waited for
 			}
 			if test.change != nil {
-				recorded, err := readRecord(root)
-				require.NoError(t, err)
+				recorded := testkit.Must(readRecord(root))(t)
 				test.change(&recorded)
 				require.NoError(t, recorded.write(root))
 			}
@@ -148,15 +145,11 @@ func TestTakeIsInterrupted(t *testing.T) {
 func TestReproducible(t *testing.T) {
 	root, file := archiveOf(t)
 	otherRoot, otherFile := archiveOf(t)
-	recorded, err := readRecord(root)
-	require.NoError(t, err)
-	other, err := readRecord(otherRoot)
-	require.NoError(t, err)
+	recorded := testkit.Must(readRecord(root))(t)
+	other := testkit.Must(readRecord(otherRoot))(t)
 	assert.Equal(t, recorded, other)
-	sum, err := process.Digest(file)
-	require.NoError(t, err)
-	otherSum, err := process.Digest(otherFile)
-	require.NoError(t, err)
+	sum := testkit.Must(process.Digest(file))(t)
+	otherSum := testkit.Must(process.Digest(otherFile))(t)
 	assert.Equal(t, sum, otherSum)
 }
 
@@ -164,22 +157,18 @@ func TestReproducible(t *testing.T) {
 // small program makes the recorded bytes. Users compile what is not recorded.
 func TestRecord(t *testing.T) {
 	const command = "make toolchain-archive writes archive.json"
-	b, err := newBuilder(t.Context(), ".", t.TempDir())
-	require.NoError(t, err)
-	recorded, err := readRecord(b.moduleRoot)
-	require.NoError(t, err)
+	b := testkit.Must(newBuilder(t.Context(), ".", t.TempDir()))(t)
+	recorded := testkit.Must(readRecord(b.moduleRoot))(t)
 	if recorded.Platform != platform {
 		t.Logf("recorded for %s: nothing is compared on %s", recorded.Platform, platform)
 		return
 	}
 	here := b.goVersion
 	b.goVersion = recorded.Go
-	same, err := recorded.matches(archived, b)
-	require.NoError(t, err)
+	same := testkit.Must(recorded.matches(archived, b))(t)
 	assert.True(t, same, command)
 	for i, p := range recorded.Programs {
-		version, err := b.version(t.Context(), archived[i])
-		require.NoError(t, err)
+		version := testkit.Must(b.version(t.Context(), archived[i]))(t)
 		assert.Equal(t, version, p.Version, command)
 	}
 	if recorded.Go != here {
@@ -187,7 +176,6 @@ func TestRecord(t *testing.T) {
 		return
 	}
 	require.NoError(t, b.build(t.Context(), []tool{named("nats-server")}, t.Output()))
-	again, err := b.record(t.Context(), []tool{named("nats-server")})
-	require.NoError(t, err)
+	again := testkit.Must(b.record(t.Context(), []tool{named("nats-server")}))(t)
 	assert.Contains(t, recorded.Programs, again.Programs[0], "compiled by %s; %s", here, command)
 }

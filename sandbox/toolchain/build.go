@@ -1,10 +1,20 @@
+// Package toolchain compiles the programs that the sandbox runs from Go modules: for every stack the Pulumi CLI, a
+// Kubernetes control plane, kwok and the NATS operator; for pods that really run the NATS server and the Pushgateway;
+// the programs of a real node; and for a benchmark kubectl. Nothing else is downloaded.
+//
+// The folders next to this file are separate modules, one per set of dependencies: each pins one version of a project
+// in its go.mod and names the programs to compile as tools, or has a program of its own that uses the project as a
+// library. The versions that the programs report are read from there.
 package toolchain
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -119,24 +129,29 @@ func (b *builder) download(ctx context.Context, tools []tool, stale []string) {
 	}
 }
 
-// compile leaves either the complete binary and its stamp, or no stamp.
+// compile compiles a tool. If it fails, it leaves the binary that was there.
 func (b *builder) compile(ctx context.Context, t tool, version string) error {
 	stamp, err := b.stamp(t)
 	if err != nil {
 		return err
 	}
-	binary := filepath.Join(b.binDir, t.Name)
 	building := filepath.Join(b.binDir, "."+t.Name+".building")
-	if err := os.Remove(stampFile(binary)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
 	// -trimpath makes the binary the same bytes in all folders, and compiles as the Makefile does.
 	_, err = b.goCommand(ctx, t.Dir, "build", "-buildvcs=false", "-trimpath",
 		"-ldflags", t.ldflags(version), "-o", building, t.Package)
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(building, binary); err != nil {
+	return b.put(building, t.Name, stamp)
+}
+
+// put makes a file a program of binDir. It leaves either the complete binary and its stamp, or no stamp.
+func (b *builder) put(file, name, stamp string) error {
+	binary := filepath.Join(b.binDir, name)
+	if err := os.RemoveAll(stampFile(binary)); err != nil {
+		return err
+	}
+	if err := os.Rename(file, binary); err != nil {
 		return err
 	}
 	return renameio.WriteFile(stampFile(binary), []byte(stamp), 0o644)
@@ -191,4 +206,51 @@ func (b *builder) goCommand(ctx context.Context, dir string, args ...string) (st
 		return "", fmt.Errorf("go %s: %w\n%s", args[0], err, strings.TrimSpace(diagnostics.String()))
 	}
 	return strings.TrimSpace(output.String()), nil
+}
+
+// stamp returns a digest of all that decides what the tool's binary contains.
+func (b *builder) stamp(t tool) (string, error) {
+	digest := sha256.New()
+	files := []string{"go.mod", "go.sum"}
+	if t.own() {
+		sources, err := fs.Glob(os.DirFS(filepath.Join(b.moduleRoot, t.Dir)), filepath.Join(t.Package, "*.go"))
+		if err != nil {
+			return "", fmt.Errorf("toolchain: %s: %w", t.Name, err)
+		}
+		files = append(files, sources...)
+	}
+	for _, name := range files {
+		content, err := os.ReadFile(filepath.Join(b.moduleRoot, t.Dir, name))
+		if err != nil {
+			return "", fmt.Errorf("toolchain: %s: %w", t.Name, err)
+		}
+		fmt.Fprintf(digest, "%s %d\n%s", name, len(content), content)
+	}
+	// The variables stand here with their placeholders: the versions put there are go.mod's.
+	fmt.Fprintf(digest, "%q %q %s %s/%s\n", t.Package, t.Variables, b.goVersion, runtime.GOOS, runtime.GOARCH)
+	return hex.EncodeToString(digest.Sum(nil)), nil
+}
+
+func stampFile(binary string) string {
+	return filepath.Join(filepath.Dir(binary), "."+filepath.Base(binary)+".stamp")
+}
+
+// stale returns the names of the tools that must be compiled.
+func (b *builder) stale(tools []tool) ([]string, error) {
+	var stale []string
+	for _, t := range tools {
+		binary := filepath.Join(b.binDir, t.Name)
+		want, err := b.stamp(t)
+		if err != nil {
+			return nil, err
+		}
+		got, err := os.ReadFile(stampFile(binary))
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, fmt.Errorf("toolchain: %s: %w", t.Name, err)
+		}
+		if info, err := os.Stat(binary); err != nil || info.Size() == 0 || string(got) != want {
+			stale = append(stale, t.Name)
+		}
+	}
+	return stale, nil
 }

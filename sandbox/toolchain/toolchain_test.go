@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // tiny is a tool whose module needs nothing but the standard library.
@@ -67,15 +69,13 @@ func TestStale(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := builderOf(t, tiny, tinyRoot(t))
-			stamp, err := b.stamp(tiny)
-			require.NoError(t, err)
+			stamp := testkit.Must(b.stamp(tiny))(t)
 			write(t, filepath.Join(b.binDir, "tiny"), "binary")
 			write(t, filepath.Join(b.binDir, ".tiny.stamp"), stamp)
 
 			changed := tiny
 			test.change(t, b, &changed)
-			stale, err := b.stale([]tool{changed})
-			require.NoError(t, err)
+			stale := testkit.Must(b.stale([]tool{changed}))(t)
 			assert.Equal(t, test.want, stale)
 		})
 	}
@@ -84,9 +84,8 @@ func TestStale(t *testing.T) {
 func appendTo(file string) func(*testing.T, *builder, *tool) {
 	return func(t *testing.T, b *builder, _ *tool) {
 		path := filepath.Join(b.moduleRoot, file)
-		content, err := os.ReadFile(path)
-		require.NoError(t, err)
-		write(t, path, string(content)+"// changed\n")
+		content := testkit.Read(t, path)
+		write(t, path, content+"// changed\n")
 	}
 }
 
@@ -103,25 +102,21 @@ func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
 
 	err := b.compile(t.Context(), tiny, "v1.2.3")
 	require.ErrorContains(t, err, "undefined: undefined", "the compiler's own words")
-	stale, err := b.stale([]tool{tiny})
-	require.NoError(t, err)
+	stale := testkit.Must(b.stale([]tool{tiny}))(t)
 	assert.Equal(t, []string{"tiny"}, stale)
 	assert.NoFileExists(t, filepath.Join(b.binDir, "tiny"))
 }
 
 func TestEveryToolIsPinned(t *testing.T) {
-	b, err := newBuilder(t.Context(), ".", t.TempDir())
-	require.NoError(t, err)
+	b := testkit.Must(newBuilder(t.Context(), ".", t.TempDir()))(t)
 	for _, tool := range all {
 		t.Run(tool.Name, func(t *testing.T) {
-			gomod, err := os.ReadFile(filepath.Join(tool.Dir, "go.mod"))
-			require.NoError(t, err)
+			gomod := testkit.Read(t, filepath.Join(tool.Dir, "go.mod"))
 			if !tool.own() {
-				assert.Contains(t, string(gomod), tool.Package, "a tool of the module")
+				assert.Contains(t, gomod, tool.Package, "a tool of the module")
 			}
-			version, err := b.version(t.Context(), tool)
-			require.NoError(t, err)
-			assert.Contains(t, string(gomod), tool.Module+" "+version)
+			version := testkit.Must(b.version(t.Context(), tool))(t)
+			assert.Contains(t, gomod, tool.Module+" "+version)
 		})
 	}
 }

@@ -2,13 +2,12 @@ package toolchain
 
 import (
 	_ "embed"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"sigs.k8s.io/yaml"
+	"persia/sandbox/files"
 )
 
 // Tools is the folder of the compiled programs.
@@ -104,9 +103,4 @@ type variable struct{ Name, Value string }
 var toolsYAML []byte
 
 // all are the programs, each group in the order of compilation.
-var all = func() (all []tool) {
-	if err := yaml.UnmarshalStrict(toolsYAML, &all); err != nil {
-		panic(fmt.Errorf("tools.yaml: %w", err))
-	}
-	return all
-}()
+var all = files.Embedded[[]tool]("tools.yaml", toolsYAML)()

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/mod/modfile"
+
+	"persia/internal/testkit"
 )
 
 // apart are the modules whose programs no version can share: the NATS operator is written for a Kubernetes of 2021, the
@@ -31,8 +33,7 @@ var twice = []string{
 // TestSharedModulesHaveOneVersion: the compiler sees a package once, however many of the
 // programs hold it. A second version of Kubernetes' client or of gRPC takes minutes.
 func TestSharedModulesHaveOneVersion(t *testing.T) {
-	files, err := filepath.Glob("*/go.mod")
-	require.NoError(t, err)
+	files := testkit.Must(filepath.Glob("*/go.mod"))(t)
 	require.NotEmpty(t, files)
 	files = append(files, "../go.mod", "../../go.mod")
 
@@ -58,9 +59,8 @@ func TestSharedModulesHaveOneVersion(t *testing.T) {
 
 // TestDocumentedVersions: README.md names the versions that the tests run.
 func TestDocumentedVersions(t *testing.T) {
-	page, err := os.ReadFile("../../README.md")
-	require.NoError(t, err)
-	_, table, found := strings.Cut(string(page), "## Tested versions")
+	page := testkit.Read(t, "../../README.md")
+	_, table, found := strings.Cut(page, "## Tested versions")
 	require.True(t, found)
 	for module, file := range map[string]string{
 		"k8s.io/kubernetes": "kubernetes", "github.com/nats-io/nats-server/v2": "nats-server", "github.com/nats-io/nats-operator": "nats-operator",
@@ -75,10 +75,8 @@ func TestDocumentedVersions(t *testing.T) {
 // versions returns the compiled version of each module that a go.mod file requires.
 func versions(t *testing.T, file string) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	parsed, err := modfile.Parse(file, text, nil)
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(file))(t)
+	parsed := testkit.Must(modfile.Parse(file, text, nil))(t)
 	found := map[string]string{}
 	for _, r := range parsed.Require {
 		found[r.Mod.Path] = r.Mod.Version

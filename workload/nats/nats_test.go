@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
 	"persia/internal/programtest"
@@ -49,9 +48,7 @@ func natsOf(t *testing.T, settings string) *testkit.Recorder {
 func assertGolden(t *testing.T, name string, recorder *testkit.Recorder) {
 	t.Helper()
 	registration := recorder.All(t, testkit.NATSCluster)[0]
-	text, err := json.Marshal(registration.Inputs.Mappable())
-	require.NoError(t, err)
-	got, err := yaml.JSONToYAML(text)
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(registration.Inputs.Mappable()))(t)
+	got := testkit.Must(yaml.JSONToYAML(text))(t)
 	testkit.AssertFile(t, "natscluster-"+name+".yaml", string(got))
 }

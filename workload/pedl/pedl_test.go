@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/internal/testkit"
 )
 
 func TestExtendedConfig(t *testing.T) {
@@ -36,8 +36,7 @@ func TestSupportResult(t *testing.T) {
 		"not at all": {nil, "Running"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := supportResult(map[string]any{"active": 1.0, "conditions": c.conditions})
-			require.NoError(t, err)
+			result := testkit.Must(supportResult(map[string]any{"active": 1.0, "conditions": c.conditions}))(t)
 			assert.Equal(t, c.want, result)
 		})
 	}

@@ -30,8 +30,7 @@ func TestPEDLCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorder, secrets := deployPEDL(t, test.settings), []string{}
 			for _, registration := range recorder.Resources {
-				text, err := json.Marshal(plain(registration.Inputs).Mappable())
-				require.NoError(t, err)
+				text := testkit.Must(json.Marshal(plain(registration.Inputs).Mappable()))(t)
 				for _, written := range []string{registryPassword, databasePassword, externalPassword, programtest.Password} {
 					assertHides(t, registration.URN, string(text), written)
 				}

@@ -20,8 +20,7 @@ func TestAlerts(t *testing.T) {
 	require.NoError(t, err, "%s", output)
 	write := exec.Command("python3", "-B", "python_test/alerts.py", "alerts.yaml")
 	write.Env, write.Stderr = append(os.Environ(), "PYTHONPATH=.:../../examples/training", "PERSIA_METRICS_GATEWAY_ADDR=gateway"), os.Stderr
-	histories, err := write.Output()
-	require.NoError(t, err)
+	histories := testkit.Must(write.Output())(t)
 	tests := filepath.Join(dir, "histories.test.yaml")
 	require.NoError(t, os.WriteFile(tests, histories, 0o600))
 	output, err = exec.Command(filepath.Join(dir, "usr/bin/promtool"), "test", "rules", "testdata/alerts.test.yaml", tests).CombinedOutput()

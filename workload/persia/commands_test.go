@@ -114,8 +114,7 @@ func TestCompletionScripts(t *testing.T) {
 			for gateway := range strings.Lines(read("gateways")) {
 				words := strings.Fields(gateway)
 				assert.Equal(t, []string{"--log.level=error", "--web.listen-address=:9091"}, words[1:])
-				pid, err := strconv.Atoi(words[0])
-				require.NoError(t, err)
+				pid := testkit.Must(strconv.Atoi(words[0]))(t)
 				eventually(t, "the gateway ends", func() bool { return syscall.Kill(pid, 0) != nil })
 			}
 		})

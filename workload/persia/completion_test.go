@@ -26,8 +26,7 @@ func TestStatusOfEachEngine(t *testing.T) {
 		t.Run(engine, func(t *testing.T) {
 			server := job.DeepCopy()
 			server.Name, server.Labels["app.kubernetes.io/name"] = "criteo-embedding-ps-0", "embedding-ps"
-			all, err := status.List(t.Context(), fake.NewClientset(&job, server))
-			require.NoError(t, err)
+			all := testkit.Must(status.List(t.Context(), fake.NewClientset(&job, server)))(t)
 			require.Len(t, all, 1)
 			assert.Equal(t, "criteo", all[0].Job)
 			assert.Equal(t, map[string]string{"statefulset": "87%"}[engine], all[0].Predicted)

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/internal/programtest"
 	"persia/internal/testkit"
@@ -107,8 +106,7 @@ func TestFields(t *testing.T) {
 			found := ""
 			for _, r := range deploy(t, test.stack, test.edits).Resources {
 				if strings.HasSuffix(r.TypeToken, ":"+kind) && r.Name == resource {
-					text, err := json.Marshal(r.Inputs.Mappable())
-					require.NoError(t, err)
+					text := testkit.Must(json.Marshal(r.Inputs.Mappable()))(t)
 					found = strings.ReplaceAll(string(text), `\u0026`, "&")
 				}
 			}

@@ -8,13 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	"persia/internal/testkit"
 	"persia/workload/persia/persiav1"
 )
 
 // TestDefinition compares the definition with upstream's: the names, the required fields, and quantities as text.
 func TestDefinition(t *testing.T) {
-	crd, err := persiaJobs()
-	require.NoError(t, err)
+	crd := testkit.Must(persiaJobs())(t)
 	assert.Equal(t, persiav1.Plural+"."+persiav1.Group, crd.Name)
 	assert.Equal(t, persiav1.Group, crd.Spec.Group)
 	assert.Equal(t, extensionsv1.NamespaceScoped, crd.Spec.Scope)
@@ -41,8 +41,7 @@ func TestDefinition(t *testing.T) {
 		assert.Equal(t, "string", limit.Type, name)
 		assert.NotEmpty(t, limit.Pattern, name)
 	}
-	text, err := json.Marshal(crd)
-	require.NoError(t, err)
+	text := testkit.Must(json.Marshal(crd))(t)
 	assert.NotContains(t, string(text), "int-or-string")
 	assert.Contains(t, string(persiaJobsText), "int-or-string", "what there is to take away")
 }

@@ -103,8 +103,7 @@ type program struct {
 func begin(t *testing.T, process *exec.Cmd) *program {
 	t.Helper()
 	p := &program{t: t, process: process, log: filepath.Join(t.TempDir(), "log"), ended: make(chan struct{})}
-	log, err := os.Create(p.log)
-	require.NoError(t, err)
+	log := testkit.Must(os.Create(p.log))(t)
 	defer func() { _ = log.Close() }()
 	process.Stdout, process.Stderr = log, log
 	require.NoError(t, process.Start())
@@ -124,9 +123,7 @@ func begin(t *testing.T, process *exec.Cmd) *program {
 }
 
 func (p *program) text() string {
-	text, err := os.ReadFile(p.log)
-	require.NoError(p.t, err)
-	return string(text)
+	return testkit.Read(p.t, p.log)
 }
 
 // status waits for the end, and returns the exit status.
@@ -168,8 +165,7 @@ func (j *training) start(name, script string, env ...string) *program {
 
 func (j *training) startCommand(name string, command []string, env ...string) *program {
 	j.t.Helper()
-	scripts, err := filepath.Abs(".")
-	require.NoError(j.t, err)
+	scripts := testkit.Must(filepath.Abs("."))(j.t)
 	at := strings.LastIndex(name, "-")
 	process := exec.Command("python3", append([]string{"-B", "-c", quickly, scripts}, command...)...)
 	process.Dir = j.dir
@@ -252,8 +248,7 @@ func TestLaunch(t *testing.T) {
 // that a pod of a Kubernetes Job does not count as finished by that.
 func TestLaunchStops(t *testing.T) {
 	bash := func(script string) []string { return []string{"bash", "-c", script} }
-	roles, err := filepath.Abs(rolesFile)
-	require.NoError(t, err)
+	roles := testkit.Must(filepath.Abs(rolesFile))(t)
 	for name, test := range map[string]struct {
 		command []string
 		once    string
@@ -325,8 +320,7 @@ func TestLaunchEnds(t *testing.T) {
 			completion.Env = append(os.Environ(), "PERSIA_COORDINATOR="+j.coordinator, "PERSIA_RUN=1", "PERSIA_TOKEN="+token,
 				"PERSIA_LAST_WORDS="+words, "no_proxy=127.0.0.1")
 			assert.Equal(t, test.status, begin(t, completion).status())
-			last, err := answer.Read(testkit.Read(t, words))
-			require.NoError(t, err)
+			last := testkit.Must(answer.Read(testkit.Read(t, words)))(t)
 			assert.Equal(t, test.says, last.String())
 			assert.Zero(t, first.status())
 			text, _ = pushed.Load("PUT /metrics/job/criteo")

@@ -63,10 +63,11 @@ func command(terminated <-chan struct{}) *cobra.Command {
 		run("down", "Delete a stack and stop everything that up started", flags.down),
 		run("kubeconfig", "Print the path of a stack's kubeconfig", flags.kubeconfig),
 		run("toolchain", "Compile the programs that the sandbox runs", flags.buildToolchain),
-		trainCommand(flags), rehearseCommand(flags), statusCommand(flags), archiveCommand(flags), machineCommand(),
+		trainCommand(flags), rehearseCommand(flags), statusCommand(flags), archiveCommand(flags),
 		hidden("destroy", "Delete a stack and keep its control plane running", flags.destroy),
 		background("agent", "Run real programs for the pods that need one", sandbox.RunAgent),
 		background("node", "Run a machine for the Node object of a real node", sandbox.RunNode),
+		background("machine", "Run as the first process of the machine in a folder", sandbox.BootMachine),
 	)
 	return root
 }
@@ -94,7 +95,7 @@ func hidden(use, short string, do func(ctx context.Context) error) *cobra.Comman
 
 func (f *flags) up(ctx context.Context) error {
 	started := time.Now()
-	s, err := f.openValid(ctx)
+	s, err := f.open(ctx, true)
 	if err != nil {
 		return err
 	}
@@ -113,7 +114,7 @@ var errInEvents = errors.New("the events say why")
 
 func (f *flags) preview(ctx context.Context) error {
 	f.Out = os.Stderr
-	s, err := f.open(ctx)
+	s, err := f.open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (f *flags) preview(ctx context.Context) error {
 }
 
 func (f *flags) destroy(ctx context.Context) error {
-	s, err := f.open(ctx)
+	s, err := f.open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -139,7 +140,7 @@ func (f *flags) destroy(ctx context.Context) error {
 }
 
 func (f *flags) down(ctx context.Context) error {
-	s, err := f.open(ctx)
+	s, err := f.open(ctx, false)
 	if err != nil {
 		return err
 	}
@@ -190,36 +191,21 @@ func archiveCommand(flags *flags) *cobra.Command {
 	return archive
 }
 
-// background makes a command that runs between the commands for people, with its options as JSON.
+// background makes a command that runs between the commands for people, with all of its options in a text.
 func background(use, short string, do func(ctx context.Context, options string) error) *cobra.Command {
 	var options string
 	command := hidden(use, short, func(ctx context.Context) error { return do(ctx, options) })
-	command.Flags().StringVar(&options, "options", "", "the options, as JSON")
+	command.Flags().StringVar(&options, "options", "", "the options")
 	return command
 }
 
-func machineCommand() *cobra.Command {
-	var dir string
-	machine := hidden("machine", "Run as the first process of a machine", func(context.Context) error { return sandbox.BootMachine(dir) })
-	machine.Flags().StringVar(&dir, "dir", "", "folder of the node on the host")
-	return machine
-}
-
-// openValid is [flags.open] for a stack whose file is valid, which it says before anything is compiled.
-func (f *flags) openValid(ctx context.Context) (*sandbox.Sandbox, error) {
+// open returns the stack's sandbox with its toolchain built. It says what a valid stack file must not have before anything
+// is compiled.
+func (f *flags) open(ctx context.Context, valid bool) (*sandbox.Sandbox, error) {
 	s, err := sandbox.New(f.Options)
-	if err == nil {
+	if err == nil && valid {
 		_, err = s.Config()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return f.open(ctx)
-}
-
-// open returns the stack's sandbox with its toolchain built.
-func (f *flags) open(ctx context.Context) (*sandbox.Sandbox, error) {
-	s, err := sandbox.New(f.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -18,14 +18,13 @@ import (
 // only makes the file.
 func TestCompileSandbox(t *testing.T) {
 	root := t.TempDir()
-	script, err := os.ReadFile("../../../scripts/compile-sandbox.sh")
-	require.NoError(t, err)
+	script := testkit.Read(t, "../../../scripts/compile-sandbox.sh")
 	write := func(name, text string) {
 		path := filepath.Join(root, name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o755))
 	}
-	write("scripts/compile-sandbox.sh", string(script))
+	write("scripts/compile-sandbox.sh", script)
 	write(".bin/go", "#!/bin/sh\n[ \"$1\" = env ] || echo '#!/bin/sh' > .sandbox/bin/sandbox && chmod +x .sandbox/bin/sandbox 2> /dev/null; true\n")
 	t.Setenv("PATH", filepath.Join(root, ".bin")+string(os.PathListSeparator)+os.Getenv("PATH"))
 	binary, stamp := filepath.Join(root, ".sandbox/bin/sandbox"), filepath.Join(root, ".sandbox/bin/.sandbox.made")
@@ -33,9 +32,8 @@ func TestCompileSandbox(t *testing.T) {
 		_ = os.WriteFile(binary, []byte("old"), 0o755)
 		output, err := exec.Command(filepath.Join(root, "scripts/compile-sandbox.sh"), ".sandbox/bin/sandbox").CombinedOutput()
 		require.NoError(t, err, string(output))
-		text, err := os.ReadFile(binary)
-		require.NoError(t, err)
-		return string(text) != "old"
+		text := testkit.Read(t, binary)
+		return text != "old"
 	}
 	for _, step := range []struct {
 		file string
@@ -46,8 +44,7 @@ func TestCompileSandbox(t *testing.T) {
 	} {
 		write(step.file, "") // a new file changes its folder
 		require.Eventually(t, func() bool { return !compiles() }, testkit.Patience, time.Millisecond, "before %s", step.file)
-		made, err := os.Stat(stamp)
-		require.NoError(t, err)
+		made := testkit.Must(os.Stat(stamp))(t)
 		// The file system's clock may not have moved since.
 		require.Eventually(t, func() bool {
 			write(step.file, "a")
@@ -61,15 +58,13 @@ func TestCompileSandbox(t *testing.T) {
 // TestMistake: a mistake in a stack file is said in its own words before anything is compiled or started.
 func TestMistake(t *testing.T) {
 	stacks, dir := t.TempDir(), t.TempDir()
-	text, err := os.ReadFile("../../../Pulumi.dev.yaml")
-	require.NoError(t, err)
-	mistaken := strings.Replace(string(text), "machineType:", "machinetype:", 1)
+	text := testkit.Read(t, "../../../Pulumi.dev.yaml")
+	mistaken := strings.Replace(text, "machineType:", "machinetype:", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(stacks, "Pulumi.dev.yaml"), []byte(mistaken), 0o600))
 	up := command(nil)
 	up.SetArgs([]string{"up", "--repository", "../../..", "--stacks", stacks, "--dir", dir})
 	assert.EqualError(t, up.Execute(), "stack configuration: 1 problem\n"+
 		"persia:nodePools[0].machinetype: unknown field; did you mean machineType?")
-	made, err := os.ReadDir(dir)
-	require.NoError(t, err)
+	made := testkit.Must(os.ReadDir(dir))(t)
 	assert.Empty(t, made)
 }

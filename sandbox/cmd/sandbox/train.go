@@ -33,7 +33,7 @@ func (f *flags) train(ctx context.Context) error {
 		return err
 	}
 	started := time.Now()
-	s, err := f.openValid(ctx)
+	s, err := f.open(ctx, true)
 	if err != nil {
 		return err
 	}

@@ -1,3 +1,7 @@
+// Package gke plays what GKE does in the control plane of a cluster. It makes simulated nodes of the
+// node pools, with the labels, taints and allocatable capacity of GKE's, and replaces, repairs and
+// counts them. It installs GKE's storage drivers and kinds, and gives addresses to load balancers.
+// Package autoscaler chooses the number of nodes of autoscaled pools.
 package gke
 
 import (
@@ -16,11 +20,6 @@ import (
 
 // ErrNotRunning answers whatever needs the control plane.
 var ErrNotRunning = errors.New("the sandbox does not run: start it with `make up`")
-
-const (
-	clusterKind  = "container.cluster"
-	nodePoolKind = "container.nodePool"
-)
 
 // Engine is Google Kubernetes Engine, with one API server for all clusters.
 type Engine struct {
@@ -63,7 +62,7 @@ func (e Engine) endpoint() string { return strings.TrimPrefix(e.Config.Host, "ht
 func (e Engine) Own(kind string) (map[string]google.Body, error) {
 	all, err := e.Cloud.List(kind)
 	for path := range all {
-		cluster, unread := e.Cloud.Get(clusterKind, google.ClusterOf(path, nil))
+		cluster, unread := e.Cloud.Get(google.Cluster, google.ClusterOf(path, nil))
 		err = errors.Join(err, unread)
 		if e.Config == nil || google.Text(cluster, "endpoint") != e.endpoint() {
 			delete(all, path)
@@ -74,7 +73,7 @@ func (e Engine) Own(kind string) (map[string]google.Body, error) {
 
 // Pools returns the pools of simulated nodes that no command is changing.
 func (e Engine) Pools() ([]Pool, error) {
-	bodies, err := e.Own(nodePoolKind)
+	bodies, err := e.Own(google.NodePool)
 	var pools []Pool
 	for _, path := range slices.Sorted(maps.Keys(bodies)) {
 		if google.Text(bodies[path], "status") != "RUNNING" || google.Segment(path) == e.Real {

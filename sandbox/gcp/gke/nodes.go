@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
@@ -133,7 +136,7 @@ func each[T any](ctx context.Context, items []T, do func(context.Context, T) err
 // has begun to change the pool meanwhile, it may not have seen the nodes, so Add takes them back.
 func (e Engine) Add(ctx context.Context, pool Pool, nodes []*corev1.Node) (int, error) {
 	created, err := createNodes(ctx, e.Client, nodes)
-	now, unread := e.Cloud.Get(nodePoolKind, pool.path)
+	now, unread := e.Cloud.Get(google.NodePool, pool.path)
 	if unread == nil && !reflect.DeepEqual(now, pool.body) {
 		return 0, errors.Join(err, deleteNodes(ctx, e.Client, created))
 	}
@@ -231,4 +234,47 @@ func splitTaints(taints []corev1.Taint) (troubles, own []corev1.Taint) {
 		}
 	}
 	return troubles, own
+}
+
+// repairDelay is the time between two looks for lost nodes. GKE takes minutes.
+const repairDelay = time.Second
+
+// Repair replaces lost nodes of pools with a fixed number of nodes, until ctx ends, as Google's
+// managed instance groups do. The new machine has the name of the lost one, and none of its pods.
+func (e Engine) Repair(ctx context.Context, logger *slog.Logger) error {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
+		pools, err := e.Pools()
+		for _, pool := range pools {
+			if !pool.Autoscaled() {
+				err = errors.Join(err, e.repair(ctx, pool, logger))
+			}
+		}
+		if err != nil && ctx.Err() == nil {
+			logger.Error("repair of node pools: trying again", "error", err)
+		}
+	}, repairDelay)
+	return nil
+}
+
+// repair gives a pool the nodes that it lacks now.
+func (e Engine) repair(ctx context.Context, pool Pool, logger *slog.Logger) error {
+	existing, err := listNodes(ctx, e.Client, pool.path)
+	if err != nil {
+		return err
+	}
+	var missing []*corev1.Node
+	for name, node := range pool.wanted(existing) {
+		if _, exists := existing[name]; exists {
+			continue
+		}
+		if err := deletePods(ctx, e.Client, name); err != nil {
+			return err
+		}
+		missing = append(missing, node)
+	}
+	added, err := e.Add(ctx, pool, missing)
+	if added > 0 {
+		logger.Info("nodes repaired", "pool", pool.Name(), "nodes", added)
+	}
+	return err
 }

@@ -17,6 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"persia/gcp"
+	"persia/internal/testkit"
 	"persia/sandbox/gcp/google"
 	"persia/sandbox/node"
 )
@@ -43,9 +44,8 @@ func TestARealPoolHasOneNode(t *testing.T) {
 				},
 			}
 			maps.Copy(body, test.body)
-			p, err := NewPool("projects/p/locations/us-central1/clusters/persia/nodePools/train", body, nil)
-			require.NoError(t, err)
-			err = p.makeReal()
+			p := testkit.Must(NewPool("projects/p/locations/us-central1/clusters/persia/nodePools/train", body, nil))(t)
+			err := p.makeReal()
 			if test.err != "" {
 				assert.ErrorContains(t, err, test.err)
 				return

@@ -9,6 +9,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+
+	"persia/internal/testkit"
 )
 
 // TestCommandsShareAFolder: the commands of several stacks create and delete a bucket at the same time. The look
@@ -43,8 +45,7 @@ func TestCommandsShareAFolder(t *testing.T) {
 		}
 		require.NoError(t, group.Wait())
 	}
-	left, err := os.ReadDir(parent)
-	require.NoError(t, err)
+	left := testkit.Must(os.ReadDir(parent))(t)
 	assert.Empty(t, left, "neither the folder nor the lock stays")
 }
 
@@ -175,12 +176,7 @@ func TestRefusals(t *testing.T) {
 			if c.first != nil {
 				require.NoError(t, c.first(cloud))
 			}
-			err := c.do(cloud)
-			if c.want == "" {
-				assert.NoError(t, err)
-				return
-			}
-			assert.ErrorContains(t, err, c.want)
+			testkit.Fails(t, c.do(cloud), c.want)
 		})
 	}
 }

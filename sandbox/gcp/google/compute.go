@@ -48,7 +48,7 @@ func completeSubnetwork(c *Cloud, name string, body, old Body) error {
 	}
 	body["gatewayAddress"] = netip.MustParsePrefix(ranges[0]).Masked().Addr().Next().String()
 	fill(body, "fingerprint", hash(name))
-	clusters, err := c.List("container.cluster")
+	clusters, err := c.List(Cluster)
 	if err != nil {
 		return err
 	}

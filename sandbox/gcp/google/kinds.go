@@ -27,6 +27,12 @@ type need struct {
 	foreign bool
 }
 
+// The kinds of GKE's resources.
+const (
+	Cluster  = "container.cluster"
+	NodePool = "container.nodePool"
+)
+
 // kinds are the services' resources, by the names of their recorded answers.
 var kinds = map[string]rules{
 	"compute.network":    {defaults: fields("compute.network"), complete: completeNetwork},
@@ -35,10 +41,10 @@ var kinds = map[string]rules{
 	"compute.router.nat": {defaults: natDefaults, needs: []need{{kind: "compute.router", of: routerOf, whole: true}}},
 	"compute.disk":       {defaults: fields("compute.disk"), complete: completeDisk},
 	"compute.regionDisk": {defaults: fields("compute.regionDisk"), complete: completeDisk},
-	"container.cluster": {defaults: clusterDefaults, complete: completeCluster, gke: true,
+	Cluster: {defaults: clusterDefaults, complete: completeCluster, gke: true,
 		needs: append(inNetwork("networkConfig.network"), need{kind: "compute.subnetwork", of: field("networkConfig.subnetwork")})},
-	"container.nodePool": {defaults: poolDefaults, complete: completePool, gke: true,
-		needs: []need{{kind: "container.cluster", of: ClusterOf, whole: true}}},
+	NodePool: {defaults: poolDefaults, complete: completePool, gke: true,
+		needs: []need{{kind: Cluster, of: ClusterOf, whole: true}}},
 	"file.instance": {defaults: fields("file.instance"), complete: completeInstance,
 		needs: []need{{kind: "compute.network", of: networkOfInstance, foreign: true}}},
 	"storage.bucket":              {defaults: bucketDefaults, complete: completeBucket},

@@ -24,7 +24,7 @@ func poolDefaults(request Body) Body {
 const GPUTaints = "config.gpuTaints"
 
 func completePool(c *Cloud, name string, body, old Body) error {
-	cluster, err := c.Get("container.cluster", ClusterOf(name, nil))
+	cluster, err := c.Get(Cluster, ClusterOf(name, nil))
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func ClusterOf(pool string, _ Body) string {
 // taintGPUs taints the nodes of a GPU pool, but only if the cluster has a pool without GPUs at
 // this moment (GKE, "Run GPUs in Standard node pools").
 func taintGPUs(c *Cloud, name string, body Body) error {
-	pools, err := c.List("container.nodePool")
+	pools, err := c.List(NodePool)
 	for other, pool := range pools {
 		if hasGPUs(body) && !hasGPUs(pool) && ClusterOf(other, nil) == ClusterOf(name, nil) {
 			Set(body, GPUTaints, []any{Body{"key": gcp.TaintGPU, "value": gcp.TaintGPUValue, "effect": "NO_SCHEDULE"}})

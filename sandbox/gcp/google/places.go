@@ -3,22 +3,19 @@ package google
 import (
 	"cmp"
 	_ "embed"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
-
-	"sigs.k8s.io/yaml"
 
 	"persia/gcp"
+	"persia/sandbox/files"
 )
 
 //go:embed places.yaml
 var placesYAML []byte
 
 // places is the content of places.yaml, whose comments name the sources.
-var places = sync.OnceValue(func() (all struct {
+var places = files.Embedded[struct {
 	// Date is when the zones were read, Regions has those of each region, and GPUs those of each GPU.
 	Date    string
 	Regions string
@@ -29,12 +26,7 @@ var places = sync.OnceValue(func() (all struct {
 	}
 	// Names are regular expressions by the kinds of resources.
 	Names map[string]string
-}) {
-	if err := yaml.UnmarshalStrict(placesYAML, &all); err != nil {
-		panic(fmt.Errorf("places.yaml: %w", err))
-	}
-	return all
-})
+}]("places.yaml", placesYAML)
 
 // aged ends the refusal of a place: Google may have added it since.
 func aged() string {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // replays are the recordings. Each request is sent as it was recorded, and the answer must have the
@@ -109,8 +111,7 @@ func TestReplay(t *testing.T) {
 			if replay.then != nil {
 				require.NoError(t, replay.then(c, replay.name))
 			}
-			answer, err := c.Get(kind, replay.name)
-			require.NoError(t, err)
+			answer := testkit.Must(c.Get(kind, replay.name))(t)
 			for _, path := range differences("", want, answer) {
 				if !explained(replay.differs, path) && !(kinds[kind].gke && explained(differs, path)) {
 					wanted, _ := Lookup(want, path)

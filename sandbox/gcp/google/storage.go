@@ -136,7 +136,7 @@ func checkMember(c *Cloud, _ string, body, _ Body) error {
 		}
 		return refuse(400, "badRequest", "Service account %s does not exist.", account)
 	case strings.HasSuffix(pool, ".svc.id.goog"):
-		if exists, err := c.any("container.cluster", "workloadIdentityConfig.workloadPool", pool); err != nil || exists {
+		if exists, err := c.any(Cluster, "workloadIdentityConfig.workloadPool", pool); err != nil || exists {
 			return err
 		}
 		return refuse(400, "badRequest", "Identity Pool does not exist (%s). "+

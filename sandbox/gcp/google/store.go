@@ -1,15 +1,13 @@
 package google
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/google/renameio/v2"
+	"persia/sandbox/files"
 )
 
 // kept is the content of a file.
@@ -36,17 +34,10 @@ func (c *Cloud) Get(kind, name string) (Body, error) {
 }
 
 func readFile(path string) (found kept, err error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return kept{}, nil
+	if err := files.ReadJSON(path, &found); !errors.Is(err, fs.ErrNotExist) {
+		return found, err
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &found)
-	}
-	if err != nil {
-		return kept{}, fmt.Errorf("%s: %w", path, err)
-	}
-	return found, nil
+	return kept{}, nil
 }
 
 // List returns all resources of a kind, by name.
@@ -69,16 +60,7 @@ func (c *Cloud) List(kind string) (map[string]Body, error) {
 }
 
 func (c *Cloud) write(kind, name string, body Body) error {
-	path := c.file(kind, name)
-	text, err := json.MarshalIndent(kept{name, body}, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	// A command that is killed must not leave half a body behind.
-	return renameio.WriteFile(path, text, 0o600)
+	return files.WriteJSON(c.file(kind, name), kept{name, body}, 0o600)
 }
 
 // erase removes a body, and the folders that it leaves empty.

@@ -1,17 +1,46 @@
 package kube
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
+	"github.com/pulumi/pulumi/sdk/v3/go/pulumi/internals"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	"persia/internal/testkit"
 )
+
+func TestLabelName(t *testing.T) {
+	long := strings.Repeat("a", 80)
+	cases := map[string][]string{
+		"short":           {"criteo", "nn-worker"},
+		"just as long":    {long[:60], "bc"},
+		"too long":        {long},
+		"cut at a hyphen": {long[:53], "b", long},
+	}
+	for name, parts := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, whole := LabelName(parts...), strings.Join(parts, "-")
+			assert.Empty(t, validation.IsDNS1123Label(got), got)
+			if len(whole) <= validation.DNS1123LabelMaxLength {
+				assert.Equal(t, whole, got)
+			} else {
+				assert.NotContains(t, got, "--")
+				assert.NotEqual(t, got, LabelName(whole+"1"))
+			}
+		})
+	}
+}
 
 // TestPodsAnnotation: the digest of an object changes when its pods do, and only then.
 func TestPodsAnnotation(t *testing.T) {
@@ -52,4 +81,37 @@ spec: {suspend: true, replicatedJobs: [{replicas: 1, template: {spec: {completio
 			assert.Equal(t, c.kind == "ConfigMap", digest(c.text) == "")
 		})
 	}
+}
+
+// TestOutputs: the outputs of a component are the fields with a tag and a value.
+func TestOutputs(t *testing.T) {
+	type Access struct {
+		URL string `pulumi:"url"`
+	}
+	type component struct {
+		pulumi.ResourceState
+		*Access
+		Size, unexported int `pulumi:"size"`
+	}
+	outputs := Outputs(&component{Access: &Access{URL: "u"}})
+	require.Len(t, outputs, 1)
+	url := testkit.Must(internals.UnsafeAwaitOutput(t.Context(), outputs["url"].(pulumi.Output)))(t)
+	assert.Equal(t, "u", url.Value)
+	assert.Equal(t, []string{"size"}, slices.Collect(maps.Keys(Outputs(&component{Size: 3, unexported: 4}))))
+	assert.Empty(t, Outputs(struct{ Name string }{"n"}))
+}
+
+// unknown is an object of no kind.
+type unknown struct{ corev1.Pod }
+
+func (u *unknown) DeepCopyObject() runtime.Object { return u }
+
+// TestRegisterNamesTheObject: an error says which object it is about, once.
+func TestRegisterNamesTheObject(t *testing.T) {
+	err := pulumi.RunErr(func(ctx *pulumi.Context) error {
+		r := NewRegistrar(ctx)
+		r.Component("persia:test:Component", "example").Add("example", &unknown{}, nil)
+		return r.End()
+	}, pulumi.WithMocks("project", "stack", &testkit.Recorder{}))
+	assert.ErrorContains(t, err, "register example: ")
 }
