@@ -18,7 +18,7 @@ from unittest import mock
 torch, dist, data = mock.MagicMock(), mock.MagicMock(), mock.MagicMock()
 torch.nn.Module = data.IterableDataset = object
 torch.distributed = dist
-for name in ("numpy", "persia", "persia.ctx", "persia.embedding.data", "persia.embedding.optim", "persia.env", "persia.logger"):
+for name in ("numpy", "persia", "persia.ctx", "persia.distributed", "persia.embedding.data", "persia.embedding.optim", "persia.env", "persia.logger"):
     sys.modules[name] = mock.MagicMock()
 sys.modules.update({"torch": torch, "torch.distributed": dist, "persia.data": data})
 sys.path.insert(0, "../examples/training")

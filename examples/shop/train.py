@@ -11,6 +11,7 @@ import torch
 
 from persia.ctx import TrainCtx, eval_ctx
 from persia.data import DataLoader, IterableDataset, StreamingDataset
+from persia.distributed import DDPOption
 from persia.embedding.optim import Adam
 from persia.env import get_local_rank, get_rank, get_world_size
 
@@ -116,6 +117,8 @@ def main():
         dense_optimizer=torch.optim.Adam(model.parameters(), lr=0.005),
         mixed_precision=cuda,
         device_id=get_local_rank() if cuda else None,
+        # Otherwise the others ask NATS for the address, and wait for 10 s if nn-worker 0 has not started yet.
+        distributed_option=DDPOption(backend="nccl" if cuda else "gloo", master_addr=os.environ.get("MASTER_ADDR")),
     ) as ctx:
         checkpoint.load(ctx)
         train(ctx, trained)

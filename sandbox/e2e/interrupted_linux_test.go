@@ -228,7 +228,7 @@ func (r *training) testFails(t *testing.T) {
 // a batch. With partial recovery, the servers that nothing has killed go on as the same processes.
 func (r *training) testKept(t *testing.T) {
 	const servers = "/persia-embedding-parameter-server"
-	for _, recovery := range []string{"full", "partial"} {
+	for _, recovery := range []string{"partial", "full"} {
 		job := "recovers-" + recovery
 		r.upWith(t, r.arrivingJob(t, job, 5, object{"recovery": recovery, "nats": object{"size": 1}, "dataloader": object{"replicas": 1}}))
 		for _, interruption := range killedRoles {

@@ -17,13 +17,19 @@ import (
 	"persia/stack/effects"
 )
 
-// rehearsed has jobs as StatefulSets and as a JobSet, NATS servers that an update replaces one by one, and room for edits.
+// rehearsed has jobs as StatefulSets and as a JobSet, PEDL, NATS servers that an update replaces one by one, and room for edits.
 const rehearsed = `
 nodePools:
   - {name: rest, nodes: 3}
   - {name: gpu, machineType: g2-standard-8, nodes: 2, gpu: {type: nvidia-l4, count: 1}}
   - {name: servers, machineType: n2-standard-8, nodes: 2}
+  - {name: agents, machineType: g2-standard-8, nodes: 1, gpu: {type: nvidia-l4, count: 1}}
 nats: {size: 3}
+pedl:
+  resources: &small {limits: {cpu: 500m, memory: 1Gi}}
+  agent: {nodePools: [agents]}
+  registry: {password: {secure: registry}}
+  postgresql: {postgresqlPassword: {secure: database}, resources: *small}
 queue: {teams: [{name: ads}]}
 storage: [{name: bucket, size: 1Ti, gcsFuse: {bucket: madeup-checkpoints, create: {}, sidecar: {ephemeralStorage: 1Gi}}}]
 jobs:
@@ -57,7 +63,9 @@ jobs: [{name: train, nnWorker: {nodePool: gpus}}]`, []string{"train-nn-worker: 2
 		{"fewer servers", servers("servers", 2, "6", "16Gi"), nil},
 		{"a job suspended", `jobs: [{name: train, suspend: true}]`, nil},
 		{"another name of NATS", `nats: {name: broker}`, nil},
-	}[:forms(3, 12)] {
+		{"PEDL's database", `pedl: {postgresql: {postgresqlExtendedConfig: {maxConnections: 50}}}`, []string{"pedl-postgresql: 1 of 1 ended"}},
+		{"PEDL's agents", `pedl: {agent: {env: [{name: HTTPS_PROXY, value: "http://proxy"}]}}`, []string{"pedl-agent: 1 of 1 ended"}},
+	}[:forms(3, 14)] {
 		t.Run(c.name, func(t *testing.T) {
 			s, base := newStack(t, rehearsed), t.TempDir()
 			require.NoError(t, os.CopyFS(base, os.DirFS(s.project)))

@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
 
 	"persia/config"
 	"persia/stack/effects"
@@ -62,4 +66,23 @@ func TestCompare(t *testing.T) {
 	long := Summary{problems: make([]string, 100), refusals: refusals{{Says: strings.Repeat("line\n", 100)}}}
 	assert.Equal(t, 25, strings.Count(long.String(), "\n"))
 	assert.Contains(t, long.Markdown(), "REFUSED")
+}
+
+// TestLook: a pod whose container restarts has ended, also one of PERSIA's operator, which has no label of its role.
+func TestLook(t *testing.T) {
+	const name = "train-embedding-ps"
+	at := func(restarts int32, labels map[string]string) snapshot {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name + "-0", Namespace: "persia", UID: "a", Labels: labels}}
+		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{}, {RestartCount: restarts}}
+		s, err := look(t.Context(), fake.NewClientset(pod))
+		require.NoError(t, err)
+		return s
+	}
+	for _, labels := range []map[string]string{
+		{config.JobLabel: "train", "app.kubernetes.io/name": "embedding-ps"}, {config.JobLabel: "train"},
+	} {
+		before := at(3, labels)
+		assert.Equal(t, 0, before.lost(name, at(3, labels)))
+		assert.Equal(t, 1, before.lost(name, at(4, labels)))
+	}
 }

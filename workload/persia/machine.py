@@ -175,7 +175,7 @@ class Machine:
             return self.answer(STOP)
         if self.phase == START and before and self.roster.has_finished(before):
             # Its part is done, so the attempt continues without the replaced pod.
-            member = dict(before, instance=member["instance"], pod=member["pod"], since=member.get("since", 0))
+            member = dict(before, instance=member["instance"], pod=member["pod"], since=member["since"])
         self.roster.take(key, member, self.now)
         self.notice(key, before, member)
         if key[0] == SERVER and self.has_memory(member):
@@ -203,7 +203,7 @@ class Machine:
         coordinator. In turn with their substitutes, they would end each attempt."""
         if before["pod"] == member["pod"] or before["leaving"] or self.now - before["seen"] > self.settings.lost_seconds:
             return False
-        return bool(member.get("since", 0) < before.get("since", 0))
+        return bool(member["since"] < before["since"])
 
     def notice(self, key: Key, before: Optional[Values], member: Values) -> None:
         """Notice signs of progress, and a replica that may still run."""
@@ -589,7 +589,7 @@ class Machine:
             self.attempt = max(self.attempt, found.last_attempt)
         if ended and self.ended is ended:
             self.count_failure(ended, found)
-        elif self.phase == START and not starting:
+        elif self.phase == START:
             self.drop_unneeded(found)
         if starting and self.starting:
             self.prepare(found)

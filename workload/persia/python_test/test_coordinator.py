@@ -250,3 +250,57 @@ class Memory(JobTest):
                 self.job.machine.values["failures"] = 2
                 self.job.machine.count_failure(machine.Trouble("", True, True, cause), found)
                 self.assertEqual(failures, self.job.machine.values["failures"])
+
+
+class Edges(JobTest):
+    """What happens at the edge of a condition."""
+
+    def works(self, now):
+        """Return the names of the actions that are due at a time."""
+        return [type(action).__name__ for action in self.job.machine.decide(now, now, events.Ticked())]
+
+    def test_a_volume_hangs_when_it_has_not_answered_for_longer_than_a_replica_may_be_silent(self):
+        for seconds, hangs in ((60, 0), (61, 61)):
+            with self.subTest(seconds):
+                self.job.machine.loading, self.job.machine.now = 0, seconds
+                self.assertEqual(hangs, self.job.machine.document("")["hangs"])
+
+    def test_a_coordinator_that_stands_down_reads_the_record_three_times_until_it_counts_as_lost(self):
+        self.work()
+        self.job.machine.stand_down()
+        self.assertEqual([[], ["Load"]], [self.works(now) for now in (19.9, 20)])
+
+    def test_only_a_report_of_this_attempt_with_progress_shows_that_its_script_reports_it(self):
+        for attempt, progress, reports in ((1, None, False), (0, "1", False), (1, "1", True)):
+            with self.subTest(attempt=attempt, progress=progress):
+                self.job.machine.attempt, self.job.machine.reports_progress = 1, False
+                self.job.machine.notice(("nn-worker", 0), None, self.whole("nn-worker", attempt, "running", progress=progress))
+                self.assertEqual(reports, self.job.machine.reports_progress)
+
+    def test_an_attempt_that_another_coordinator_started_has_progressed_only_from_a_proven_checkpoint_without_memory(self):
+        for resume, dense, progressed in (("/a", None, True), ("/a", "/dense", False), ("/b", None, False)):
+            with self.subTest(resume=resume, dense=dense):
+                self.job = self.coordinator(state_directory=self.folder())
+                self.job.machine.values.update(resume=resume, proven="/a", dense=dense)
+                self.job.machine.take_over("nn-worker")
+                self.assertEqual(progressed, self.job.machine.progressed)
+
+    def test_nothing_is_proven_for_the_next_removal_during_one(self):
+        self.work()
+        for removing, due in (("/a", []), (None, ["Save"])):
+            self.job.machine.queue, self.job.machine.removing = ["/b"], removing
+            self.assertEqual(due, self.works(1))
+
+    def test_a_scan_that_a_newer_coordinator_supersedes_ends_this_one_and_another_error_is_tried_again(self):
+        for error, claim, reads in ((record.Superseded(), LOST, 0), (OSError("away"), machine.HELD, 1), (None, machine.HELD, 1)):
+            with self.subTest(error=error):
+                self.job = self.coordinator(state_directory=self.folder())
+                self.work()
+                self.job.machine.decide(1, 1, events.Scanned(error=error))
+                self.assertEqual((claim, reads), (self.job.machine.claim, self.job.machine.failed_reads))
+
+    def test_a_job_that_is_over_lets_go_of_memory_and_of_the_next_attempt(self):
+        for end in (self.job.machine.finish, lambda: self.job.machine.give_up("why")):
+            self.job.machine.roster.memory, self.job.machine.starting = 7, True
+            end()
+            self.assertEqual((0, False), (self.job.machine.roster.memory, self.job.machine.starting))

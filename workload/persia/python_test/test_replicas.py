@@ -192,6 +192,17 @@ class Attempts(ReplicasTest):
                     self.assertFalse(os.path.exists(broken))
                     self.assertEqual("complete in attempt 2", self.complete())
 
+    def test_who_asks_for_others_starts_after_them(self):
+        self.patch(launch, HEAD_START_SECONDS=12)
+        self.settings.replicas = {"nn-worker": 1, "dataloader": 1}
+        self.job, began = self.coordinator(), {}
+        for name in ("nn-worker-0", "dataloader-0"):
+            self.pod(name)
+        while len(began) < 2 and self.now < 100:
+            self.turn()
+            began.update({name: self.now for name in self.started if name not in began})
+        self.assertEqual(15, began["dataloader-0"] - began["nn-worker-0"])
+
     def test_a_complete_job_starts_nothing_again(self):
         self.begin()
         self.complete()
