@@ -1,7 +1,9 @@
 package capacity
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/optimize/convex/lp"
@@ -9,16 +11,20 @@ import (
 
 // blocking asks on how many nodes other pods can leave no room for one more.
 type blocking struct {
-	// node and pod are amounts by dimension: the scheduler's resources, and one more for each
-	// kind of pods that are kept apart, because a node holds one pod of such a kind.
-	node, pod []int64
+	// nodes are the shapes that a node may have. They, and pod, are amounts by dimension: the scheduler's resources, and one
+	// more for each kind of pods that are kept apart, because a node holds one pod of such a kind.
+	nodes [][]int64
+	pod   []int64
 	// others are the pods that can block, with their numbers.
 	others [][]int64
 	counts []int
 }
 
-func newBlocking(node Resources, pod Pods, others []Pods) blocking {
-	b := blocking{node: amounts(node), pod: amounts(pod.Requests)}
+func newBlocking(nodes []Resources, pod Pods, others []Pods) blocking {
+	b := blocking{pod: amounts(pod.Requests)}
+	for _, node := range nodes {
+		b.nodes = append(b.nodes, amounts(node))
+	}
 	for _, other := range others {
 		b.others = append(b.others, amounts(other.Requests))
 		b.counts = append(b.counts, other.Count)
@@ -41,7 +47,9 @@ func amounts(r Resources) []int64 {
 
 // keepApart adds a dimension that allows one pod of a kind per node.
 func (b *blocking) keepApart(kind int, podToo bool) {
-	b.node = append(b.node, 1)
+	for i := range b.nodes {
+		b.nodes[i] = append(b.nodes[i], 1)
+	}
 	b.pod = append(b.pod, 0)
 	if podToo {
 		b.pod[len(b.pod)-1] = 1
@@ -49,7 +57,7 @@ func (b *blocking) keepApart(kind int, podToo bool) {
 	for i := range b.others {
 		b.others[i] = append(b.others[i], 0)
 	}
-	b.others[kind][len(b.node)-1] = 1
+	b.others[kind][len(b.pod)-1] = 1
 }
 
 // most returns the largest number of nodes that can be blocked, or one more.
@@ -91,7 +99,12 @@ func (b blocking) patterns() (patterns [][]int, complete bool) {
 		}
 		return true
 	}
-	return patterns, extend(0, b.node)
+	for _, node := range b.nodes {
+		if !extend(0, node) {
+			return nil, false
+		}
+	}
+	return patterns, true
 }
 
 func fits(pod, free []int64) bool {
@@ -146,15 +159,16 @@ func (b blocking) mostByPatterns(patterns [][]int) int {
 // fill one of its dimensions beyond what the pod leaves.
 func (b blocking) mostByVolume() int {
 	blocked := 0
-	for d := range b.node {
+	for d := range b.pod {
 		if b.pod[d] == 0 {
 			continue
 		}
+		least := slices.MinFunc(b.nodes, func(x, y []int64) int { return cmp.Compare(x[d], y[d]) })[d]
 		all := int64(0)
 		for i, other := range b.others {
 			all += other[d] * int64(b.counts[i])
 		}
-		blocked += int(all / (b.node[d] - b.pod[d] + 1))
+		blocked += int(all / (least - b.pod[d] + 1))
 	}
 	return blocked
 }

@@ -5,6 +5,7 @@
 package capacity
 
 import (
+	"cmp"
 	"slices"
 
 	"persia/gcp"
@@ -44,8 +45,9 @@ type PoolPlan struct {
 	Stranded Resources
 	// BoundBy is the resource that decides how many nodes are needed, the scarcest.
 	BoundBy string
-	// HourlyCost is the cost of all nodes that the pool may have, or nil if the machine has no known price.
-	HourlyCost *float64
+	// HourlyCost is the cost of all nodes that the pool may have, or nil if the machine has no known price. LeastHourlyCost is
+	// less for a list of pools: for that, HourlyCost is the cost of the needed nodes on the dearest pools.
+	HourlyCost, LeastHourlyCost *float64
 	// Listed is true if that is Google's list price, and false for a price of the stack file.
 	Listed bool
 }
@@ -92,20 +94,49 @@ func newPoolPlan(pool Pool, prices Prices) PoolPlan {
 			p.TooLarge = append(p.TooLarge, pods)
 		}
 	}
-	if price, known := prices(pool.Machine, pool.Spot); known {
-		cost := price.Hourly * float64(pool.Nodes)
-		p.HourlyCost, p.Listed = &cost, price.Listed
+	if len(p.TooLarge) == 0 {
+		p.Needed = pool.Needed()
 	}
-	if len(p.TooLarge) > 0 {
-		return p
-	}
-	p.Needed = pool.Needed()
 	if p.Needed > 0 {
 		p.Stranded = pool.Node.Times(p.Needed).Minus(p.Used)
 		p.BoundBy = pool.boundBy(p.Used)
 		p.Needed += pool.Spare
 	}
+	p.addCost(prices)
 	return p
+}
+
+// addCost adds what the nodes cost: all of a pool, and of a list those that are needed, on its cheapest and its dearest pools.
+func (p *PoolPlan) addCost(prices Prices) {
+	if len(p.Rungs) < 2 {
+		p.Rungs = []Rung{{p.Machine, p.Spot, p.Node, p.Nodes, p.Nodes}}
+	}
+	type offer struct {
+		Rung
+		price float64
+	}
+	var offers []offer
+	more := p.Needed
+	for _, rung := range p.Rungs {
+		price, known := prices(rung.Machine, rung.Spot)
+		if !known {
+			return
+		}
+		offers, more, p.Listed = append(offers, offer{rung, price.Hourly}), more-rung.Least, p.Listed || price.Listed
+	}
+	slices.SortStableFunc(offers, func(a, b offer) int { return cmp.Compare(a.price, b.price) })
+	cost := func() *float64 {
+		more, sum := more, 0.0
+		for _, o := range offers {
+			grows := max(0, min(more, o.Most-o.Least))
+			more -= grows
+			sum += o.price * float64(o.Least+grows)
+		}
+		return &sum
+	}
+	p.LeastHourlyCost = cost()
+	slices.Reverse(offers)
+	p.HourlyCost = cost()
 }
 
 // Fits reports whether all pods find room.

@@ -32,6 +32,37 @@ type Pool struct {
 	Spare   int
 	Pods    []Pods
 	Upgrade Upgrade
+	// Rungs are the pools of a list of pools, which this pool stands for with the first one's machine, or this one alone.
+	Rungs []Rung
+}
+
+// Rung is a pool of a list: the room on its nodes, and how many it has at least and at most.
+type Rung struct {
+	Machine     gcp.Machine
+	Spot        bool
+	Node        Resources
+	Least, Most int
+}
+
+// shapes returns the room on each kind of node that the pool may have. A larger node can be worse than a smaller one, because
+// it takes pods that leave no room there for others.
+func (p Pool) shapes() []Resources {
+	if len(p.Rungs) < 2 {
+		return []Resources{p.Node}
+	}
+	var shapes []Resources
+	for _, rung := range p.Rungs {
+		if !slices.Contains(shapes, rung.Node) {
+			shapes = append(shapes, rung.Node)
+		}
+	}
+	return shapes
+}
+
+// And returns the upgrade of two pools, one after the other.
+func (u Upgrade) And(other Upgrade) Upgrade {
+	return Upgrade{Additional: max(u.Additional, other.Additional), Unavailable: max(u.Unavailable, other.Unavailable),
+		Rounds: u.Rounds + other.Rounds, Jobs: other.Jobs}
 }
 
 // Upgrade describes how GKE upgrades all nodes of a pool: what it adds, and what it interrupts.
@@ -90,7 +121,7 @@ func (p Pool) mostBlocked(i int) int {
 			others = append(others, pods)
 		}
 	}
-	return newBlocking(p.Node, p.Pods[i], merge(others)).most()
+	return newBlocking(p.shapes(), p.Pods[i], merge(others)).most()
 }
 
 // merge merges kinds that the scheduler cannot tell apart.

@@ -76,21 +76,42 @@ func TestNeededAgainstSearch(t *testing.T) {
 			})
 		}
 		needed := pool.Needed()
-		require.False(t, leavesPending(pool, needed), "round %d: %d nodes are too few for %+v", round, needed, pool)
-		tight := needed == 1 || leavesPending(pool, needed-1)
+		require.False(t, leavesPending(pool, slices.Repeat([]Resources{pool.Node}, needed)), "round %d: %d nodes are too few for %+v", round, needed, pool)
+		tight := needed == 1 || leavesPending(pool, slices.Repeat([]Resources{pool.Node}, needed-1))
 		if tight {
 			exact++
 			continue
 		}
 		require.Greater(t, len(pool.Pods), 1, "round %d: %d nodes are one too many for %+v", round, needed, pool)
-		require.True(t, leavesPending(pool, needed-2), "round %d: %d nodes are two too many for %+v", round, needed, pool)
+		require.True(t, leavesPending(pool, slices.Repeat([]Resources{pool.Node}, needed-2)), "round %d: %d nodes are two too many for %+v", round, needed, pool)
 	}
 	t.Logf("%d of %d exact, the others one too many", exact, rounds)
 	assert.Greater(t, exact, rounds*9/10)
 }
 
+// TestNeededOfLists: where all nodes are at least as large as the one that the plan counts, the nodes needed are enough.
+func TestNeededOfLists(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	for round := range 500 {
+		var pool Pool
+		size := func() float64 { return float64(4 + random.IntN(8)) }
+		shapes := []Resources{node(size(), size(), 0, 110), node(size(), size(), 0, 110)}
+		pool.Node = shapes[0].AtMost(shapes[1])
+		pool.Rungs = []Rung{{Node: shapes[0]}, {Node: shapes[1]}}
+		for kind := range 1 + random.IntN(3) {
+			pool.Pods = append(pool.Pods, Pods{Name: fmt.Sprint(kind), Count: 1 + random.IntN(4),
+				Requests: cpus(float64(1+random.IntN(4)), float64(1+random.IntN(4))), Priority: random.IntN(2), Apart: random.IntN(6) == 0})
+		}
+		nodes := make([]Resources, pool.Needed())
+		for i := range nodes {
+			nodes[i] = shapes[random.IntN(2)]
+		}
+		require.False(t, leavesPending(pool, nodes), "round %d: %+v are too few for %+v", round, nodes, pool)
+	}
+}
+
 // leavesPending reports whether some placement of the pods that outrank a kind leaves no room for it on the nodes.
-func leavesPending(pool Pool, nodes int) bool {
+func leavesPending(pool Pool, nodes []Resources) bool {
 	for i, pods := range pool.Pods {
 		left := make([]int, len(pool.Pods))
 		for j, other := range pool.Pods {
@@ -108,14 +129,15 @@ func leavesPending(pool Pool, nodes int) bool {
 
 // canBlock reports whether some of the pods left can block all nodes for a pod of kind i. It tries
 // every way to block one node after the other.
-func canBlock(pool Pool, i int, left []int, nodes int) bool {
-	if nodes == 0 {
+func canBlock(pool Pool, i int, left []int, nodes []Resources) bool {
+	if len(nodes) == 0 {
 		return true
 	}
+	pool.Node = nodes[0]
 	var fill func(kind int, load Resources, on []int) bool
 	fill = func(kind int, load Resources, on []int) bool {
 		if !takes(pool, i, load, on) {
-			return canBlock(pool, i, left, nodes-1)
+			return canBlock(pool, i, left, nodes[1:])
 		}
 		for next := kind; next < len(left); next++ {
 			if left[next] == 0 || !takes(pool, next, load, on) {

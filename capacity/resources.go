@@ -34,6 +34,14 @@ func (r Resources) Times(n int) Resources {
 // Minus returns the difference.
 func (r Resources) Minus(other Resources) Resources { return r.Plus(other.Times(-1)) }
 
+// AtMost returns the smaller of each amount.
+func (r Resources) AtMost(other Resources) Resources {
+	for _, d := range dimensions {
+		*d.of(&r) = min(d.amount(r), d.amount(other))
+	}
+	return r
+}
+
 // Share returns part i of n equal parts, counted from 0. The first part also has the remainder.
 func (r Resources) Share(i, n int) Resources {
 	share := r

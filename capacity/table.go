@@ -107,9 +107,9 @@ func (p Plan) costs() *table {
 			table.row(pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
 		case pool.Listed:
 			table.note = fmt.Sprintf("List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
-			table.row(pool.Name, dollars(*pool.HourlyCost), "list price of "+gcp.PriceDate)
+			table.row(pool.Name, pool.cost(), "list price of "+gcp.PriceDate)
 		default:
-			table.row(pool.Name, dollars(*pool.HourlyCost), "of the stack file")
+			table.row(pool.Name, pool.cost(), "of the stack file")
 		}
 	}
 	if p.HourlyCost != nil {
@@ -120,6 +120,13 @@ func (p Plan) costs() *table {
 		table.row("all", dollars(*p.HourlyCost), last)
 	}
 	return table
+}
+
+func (p PoolPlan) cost() string {
+	if least := dollars(*p.LeastHourlyCost); least != dollars(*p.HourlyCost) {
+		return least + " to " + dollars(*p.HourlyCost)
+	}
+	return dollars(*p.HourlyCost)
 }
 
 func dollars(price float64) string { return fmt.Sprintf("%.2f", price) }

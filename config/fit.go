@@ -54,8 +54,14 @@ func (s *Stack) checkAssignment(p *input.Problems, at, poolAt *field.Path, who, 
 	allowed []string, asks bool) {
 	before := p.Count()
 	checkResources(p, at, who, r)
-	if pool, ok := s.checkPool(p, poolAt, poolName, allowed, asks); ok && p.Count() == before {
-		s.checkResourceNames(p, at, who, r, pool)
+	for i, name := range poolsIn(poolName) {
+		path := poolAt
+		if isList(poolName) {
+			path = poolAt.Index(i)
+		}
+		if pool, ok := s.checkPool(p, path, name, allowed, asks); ok && p.Count() == before {
+			s.checkResourceNames(p, at, who, r, pool)
+		}
 	}
 }
 
@@ -115,7 +121,9 @@ func (s *Stack) cheapestMachine(pool Pool, fits func(node capacity.Resources) bo
 // checkCapacity checks that every pool holds its pods. The stack must have no other problem.
 func (s *Stack) checkCapacity(p *input.Problems) {
 	for _, pool := range s.Plan().Pools {
-		if len(pool.TooLarge) > 0 {
+		if isList(pool.Name) && !pool.Fits() {
+			s.refuseList(p, pool)
+		} else if len(pool.TooLarge) > 0 {
 			p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
 				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of "+
 					"ephemeral storage, and %d GPUs; request less, or assign it to another pool%s",

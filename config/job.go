@@ -34,8 +34,8 @@ type Job struct {
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
-	// NodePool is the node pool of roles that do not set their own.
-	NodePool string `json:"nodePool,omitempty"`
+	// NodePool is the node pool of roles that do not set their own, or a list, best first.
+	NodePool string `json:"nodePool,omitempty" list:"pools"`
 	// Mounts are volumes of the stack that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
@@ -121,8 +121,8 @@ type Mount struct {
 type Role struct {
 	// Replicas is the number of pods of the role.
 	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
-	// NodePool is the node pool on which the replicas run. Default: the job's.
-	NodePool string `json:"nodePool,omitempty"`
+	// NodePool is the node pool on which the replicas run, or a list, best first. Default: the job's.
+	NodePool string `json:"nodePool,omitempty" list:"pools"`
 	// Resources are the requests and limits of one replica. At least cpu and memory are required. Requests default to
 	// the limits, as in Kubernetes.
 	Resources corev1.ResourceRequirements `json:"resources"`

@@ -130,7 +130,7 @@ func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 
 // checkJobs checks the jobs, and that each role fits a node of its pool.
 func (s *Stack) checkJobs(p *input.Problems) {
-	c := &jobChecker{p, s}
+	c, uses := &jobChecker{p, s}, s.poolUses()
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		c.job(j.At(), j)
@@ -140,6 +140,9 @@ func (s *Stack) checkJobs(p *input.Problems) {
 				poolAt = j.At().Child("nodePool")
 			}
 			s.checkAssignment(p, at, poolAt, role.Field, role.NodePool, role.Resources, s.rolePools(), takesQueued(j, role.Kind))
+			if isList(role.NodePool) {
+				s.checkPoolList(p, poolAt, j, role, uses)
+			}
 		}
 	}
 	input.Unique(p, field.NewPath(jobsKey), "name", input.Words(s.Jobs, func(j Job) string { return j.Name }))

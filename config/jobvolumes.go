@@ -154,7 +154,10 @@ func (s *Stack) usersOf(name string) volumeUsers {
 		for _, role := range s.Jobs[i].Roles() {
 			for _, m := range role.mounted {
 				if m.stored != nil && m.stored.Name == name {
-					mounted[role.NodePool], users.ReadOnly = true, users.ReadOnly && m.readOnly
+					for _, pool := range poolsIn(role.NodePool) {
+						mounted[pool] = true
+					}
+					users.ReadOnly = users.ReadOnly && m.readOnly
 				}
 			}
 		}

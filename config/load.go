@@ -160,6 +160,7 @@ func (s *Stack) warn(p *input.Problems) {
 		}
 	}
 	s.warnOfPools(p)
+	s.warnOfPoolLists(p)
 	s.warnOfPEDL(p)
 	s.warnOfJobs(p)
 }

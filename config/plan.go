@@ -17,9 +17,9 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 		disk := capacity.Disk{Type: p.Disk.Type, GB: p.Disk.SizeGB}
 		usage = append(usage, capacity.Usage{Machine: machine, Spot: p.Spot, Nodes: nodes, BootDisk: disk, LocalSSDs: p.LocalSSDs})
 	}
-	for _, p := range s.Pools() {
+	for _, p := range s.places() {
 		machine, _ := p.Machine(s.MachineTypes)
-		pools = append(pools, capacity.Pool{
+		pool := capacity.Pool{
 			Name:    p.Name,
 			Machine: machine,
 			Spot:    p.Spot,
@@ -27,9 +27,16 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 			Nodes:   p.MostNodes(),
 			Spare:   p.SpareNodes,
 			Pods:    s.mostPodsOn(p),
-			Upgrade: s.upgrade(p),
-		})
-		use(p, machine, p.MostNodes()+s.upgrade(p).Additional)
+		}
+		for _, one := range p.Listed() {
+			upgrade := s.upgrade(one, p.Name)
+			machine, _ := one.Machine(s.MachineTypes)
+			pool.Upgrade = pool.Upgrade.And(upgrade)
+			pool.Rungs = append(pool.Rungs, capacity.Rung{Machine: machine, Spot: one.Spot, Node: s.nodeRoom(one),
+				Least: one.leastNodes(), Most: one.MostNodes()})
+			use(one, machine, one.MostNodes()+upgrade.Additional)
+		}
+		pools = append(pools, pool)
 	}
 	for _, p := range leaving {
 		machine, _ := p.Machine(s.MachineTypes)
@@ -45,14 +52,14 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 	return plan
 }
 
-// upgrade describes an upgrade of a pool. Others upgrade the pools of an existing cluster.
-func (s *Stack) upgrade(p Pool) capacity.Upgrade {
+// upgrade describes an upgrade of a pool, which roles name in nodePool. Others upgrade the pools of an existing cluster.
+func (s *Stack) upgrade(p Pool, nodePool string) capacity.Upgrade {
 	if s.existing() {
 		return capacity.Upgrade{}
 	}
 	upgrade := capacity.Upgrade{Additional: *p.Upgrade.MaxSurge, Unavailable: *p.Upgrade.MaxUnavailable, Rounds: p.Rounds()}
 	for i := range s.Jobs {
-		here := func(role NamedRole) bool { return role.NodePool == p.Name && role.Replicas > 0 }
+		here := func(role NamedRole) bool { return role.NodePool == nodePool && role.Replicas > 0 }
 		if !s.Jobs[i].Suspend && slices.ContainsFunc(s.Jobs[i].Roles(), here) {
 			upgrade.Jobs = append(upgrade.Jobs, s.Jobs[i].Name)
 		}
@@ -140,16 +147,26 @@ func replicasOn(job *Job, pool string) int {
 	return replicas
 }
 
-func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) float64 {
-	described := s.MachineTypes[pool.Machine.Type]
-	if pool.Spot {
-		return described.SpotHoursBetweenFailures
+// hoursBetweenFailures returns that of the worst machine that a pool may have, or 0 if none is known.
+func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) (least float64) {
+	for _, rung := range pool.Rungs {
+		described := s.MachineTypes[rung.Machine.Type]
+		hours := described.HoursBetweenFailures
+		if rung.Spot {
+			hours = described.SpotHoursBetweenFailures
+		}
+		if least == 0 || hours > 0 && hours < least {
+			least = hours
+		}
 	}
-	return described.HoursBetweenFailures
+	return least
 }
 
-// nodeRoom returns the resources of a node that are free for the pods assigned to its pool.
+// nodeRoom returns the resources of a node that are free for the pods assigned to its pool, on the smallest node of a list.
 func (s *Stack) nodeRoom(p Pool) capacity.Resources {
+	if len(p.listed) > 0 {
+		return s.smallest(p.listed)
+	}
 	machine, _ := p.Machine(s.MachineTypes)
 	room := capacity.Allocatable(machine)
 	room.Pods = int64(p.MaxPodsPerNode)

@@ -57,6 +57,9 @@ type Pool struct {
 	Labels map[string]string `json:"labels,omitempty" form:"labels" change:"update"`
 	// Taints are Kubernetes taints. Roles and NATS servers tolerate their pool's.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
+
+	class  string // its compute class, or ""
+	listed []Pool // of a list of pools, best first
 }
 
 // Autoscaling limits the number of nodes of a pool, across all of its zones.
@@ -233,8 +236,11 @@ func (p Pool) HasSecureBoot(driver NVIDIADriver) bool {
 }
 
 // poolUse says what of a stack runs on a pool: roles of jobs, other pods except PEDL's agents and its check, and
-// anything that uses GPUs.
-type poolUse struct{ roles, others, gpus bool }
+// anything that uses GPUs. as are the values of nodePool that name the pool.
+type poolUse struct {
+	roles, others, gpus bool
+	as                  []string
+}
 
 func (u *poolUse) rolesOnly() bool { return u != nil && u.roles && !u.others }
 

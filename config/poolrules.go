@@ -18,6 +18,7 @@ import (
 
 // resolvePools fills in the pools. Their upgrades depend on what runs on them.
 func (s *Stack) resolvePools() {
+	s.resolveClasses()
 	uses := s.poolUses()
 	resolve := func(p *Pool) { p.resolve(&s.Site, s.MachineTypes, s.NVIDIADriver, uses[p.Name]) }
 	if pool := s.Cluster.SystemPool; !s.existing() {
@@ -32,29 +33,32 @@ func (s *Stack) resolvePools() {
 
 func (s *Stack) poolUses() map[string]*poolUse {
 	uses := map[string]*poolUse{}
-	on := func(pool string) *poolUse {
-		if uses[pool] == nil {
-			uses[pool] = &poolUse{}
+	on := func(nodePool string, roles, others, gpus bool) {
+		for _, pool := range poolsIn(nodePool) {
+			if uses[pool] == nil {
+				uses[pool] = &poolUse{}
+			}
+			use := uses[pool]
+			use.roles, use.others, use.gpus = use.roles || roles, use.others || others, use.gpus || gpus
+			use.as = append(use.as, nodePool)
 		}
-		return uses[pool]
 	}
-	on(s.SystemPoolName()).others = true
+	on(s.SystemPoolName(), false, true, false)
 	for _, cluster := range s.NATSClusters() {
-		on(cluster.NodePool).others = true
+		on(cluster.NodePool, false, true, false)
 	}
 	if s.PEDL != nil {
-		on(s.PEDL.NodePool).others = true
+		on(s.PEDL.NodePool, false, true, false)
 		for _, pool := range s.PEDL.Agent.NodePools {
-			on(pool).gpus = true
+			on(pool, false, false, true)
 		}
 		if check := s.PEDL.SupportCheck; check != nil {
-			on(check.NodePool).gpus = true
+			on(check.NodePool, false, false, true)
 		}
 	}
 	for i := range s.Jobs {
 		for _, role := range s.Jobs[i].Roles() {
-			use := on(role.NodePool)
-			use.roles, use.gpus = true, use.gpus || GPUs(role.Resources) > 0
+			on(role.NodePool, true, false, GPUs(role.Resources) > 0)
 		}
 	}
 	return uses

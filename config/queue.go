@@ -75,10 +75,10 @@ func (s Queue) PriorityNames() []string {
 	return input.Words(s.Priorities, func(p QueuePriority) string { return p.Name })
 }
 
-// QueuePools returns the names of the pools on which queued jobs run, in the order of [Stack.Pools].
+// QueuePools returns the names of the pools on which queued jobs run, each list as one.
 func (s *Stack) QueuePools() []string {
 	var names []string
-	for _, pool := range s.Pools() {
+	for _, pool := range s.places() {
 		if len(s.queuedRoles(pool.Name)) > 0 {
 			names = append(names, pool.Name)
 		}

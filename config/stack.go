@@ -72,8 +72,21 @@ func (s *Stack) Pools() []Pool {
 	return append([]Pool{s.system}, s.NodePools...)
 }
 
-// Pool returns the node pool with a name, and whether the cluster has one.
-func (s *Stack) Pool(name string) (Pool, bool) { return poolNamed(s.Pools(), name) }
+// Pool returns the node pool with a name, or the pools of a list as one, and whether the cluster has it.
+func (s *Stack) Pool(name string) (Pool, bool) {
+	if !isList(name) {
+		return poolNamed(s.Pools(), name)
+	}
+	var listed []Pool
+	for _, name := range poolsIn(name) {
+		pool, ok := poolNamed(s.Pools(), name)
+		if !ok {
+			return Pool{}, false
+		}
+		listed = append(listed, pool)
+	}
+	return asOne(name, listed), true
+}
 
 // PoolPath returns the path of a pool in the stack file.
 func (s *Stack) PoolPath(name string) *field.Path {

@@ -59,6 +59,8 @@ func WorkloadPool(project string) string { return project + ".svc.id.goog" }
 
 // The labels that GKE gives to nodes.
 const (
+	// LabelComputeClass is the compute class of the node. Pods select it, and the taint with its name keeps others off.
+	LabelComputeClass = "cloud.google.com/compute-class"
 	// LabelNodePool is the name of the node's pool.
 	LabelNodePool = "cloud.google.com/gke-nodepool"
 	// LabelAccelerator is the type of the node's GPUs.

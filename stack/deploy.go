@@ -166,7 +166,7 @@ func (d *deployment) register() (err error) {
 		MonitoringNeeds: natsOperator,
 	})
 	d.newVolumes(namespace)
-	closed := slices.Concat(policies, namespace)
+	closed := slices.Concat(policies, namespace, gke.NewComputeClasses(d.in, cfg.PoolLists()))
 	d.newNATS(slices.Concat(priorities, closed, natsOperator))
 	controllers := d.newControllers(closed)
 	d.newJobs(slices.Concat(driver, priorities, closed, d.claims(), controllers))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
@@ -12,7 +13,6 @@ import (
 	"persia/capacity"
 	"persia/config"
 	"persia/infra/before"
-	"persia/infra/gke"
 	"persia/infra/iam"
 	"persia/infra/storage"
 	"persia/kube"
@@ -124,10 +124,8 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 	for _, volume := range cfg.Storage {
 		args.Claims[volume.Name] = volume.Claim
 	}
-	for _, pool := range cfg.Pools() {
-		args.Placements[pool.Name] = gke.PlacementOn(pool)
-	}
 	for _, role := range job.Roles() {
+		args.Placements[role.NodePool] = placement(cfg, role.NodePool)
 		annotations := map[string]string{}
 		if sidecar, ok := job.GCSFuseSidecar(role.Kind); ok {
 			maps.Copy(annotations, storage.SidecarAnnotations(sidecar))
@@ -191,7 +189,8 @@ func (d *deployment) newQueues(needs []pulumi.CustomResource) []pulumi.CustomRes
 func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesArgs {
 	args := queue.QueuesArgs{Queue: cfg.Queue, Uncounted: cfg.Uncounted(), Needs: needs}
 	for _, name := range cfg.QueuePools() {
-		args.Pools = append(args.Pools, queue.Pool{Name: name, Placement: placement(cfg, name)})
+		first, _, _ := strings.Cut(name, ",") // so that one more pool in a list changes no name
+		args.Pools = append(args.Pools, queue.Pool{Name: first, Placement: placement(cfg, name)})
 	}
 	for _, team := range cfg.Queue.Teams {
 		args.Teams = append(args.Teams, queue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})

@@ -38,9 +38,9 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.State) err
 				"remove the job from the stack file, run `pulumi up`, then write the job again and run it again",
 				job.At().Child("engine"), job.Engine, job.Name, was.Engine))
 		}
-		starts := startsOn(job, broker[job.Name], before)
+		starts := startsOn(cfg, job, broker[job.Name], before)
 		for _, pool := range plan.Pools {
-			leaves := leavingPods(pool.Pool, job, cfg.NATS, leaving, before)
+			leaves := leavingPods(cfg, pool.Pool, job, leaving, before)
 			together := pool.Pool
 			together.Pods = slices.Concat(pool.Pods, leaves)
 			if starts[pool.Name] && len(leaves) > 0 && together.Needed() > pool.Nodes {
@@ -50,7 +50,7 @@ func checkOrder(cfg *config.Stack, plan capacity.Plan, before effects.State) err
 					job.At(), job.Name, pool.Name, names(leaves, ""), cmp.Or(names(leaves, theJob), theJob+job.Name)))
 				break
 			}
-			problems = append(problems, checkGrowing(job, before.Trainings[job.Name], together))
+			problems = append(problems, checkGrowing(cfg, job, before.Trainings[job.Name], together))
 		}
 	}
 	return errors.Join(problems...)
@@ -87,7 +87,7 @@ func checkReserved(cfg *config.Stack, before effects.State) error {
 
 // startsOn returns the pools on which an update waits for pods of a job, or of its NATS, that need more room than what
 // they replace. The pods of a JobSet may wait until the end of the update.
-func startsOn(job *config.Job, cluster config.NATSCluster, before effects.State) map[string]bool {
+func startsOn(cfg *config.Stack, job *config.Job, cluster config.NATSCluster, before effects.State) map[string]bool {
 	old, had := before.Brokers[cluster.Name]
 	starts := map[string]bool{cluster.NodePool: !had || old.Pool != cluster.NodePool || old.Size < cluster.Size}
 	for _, role := range job.Roles() {
@@ -95,7 +95,7 @@ func startsOn(job *config.Job, cluster config.NATSCluster, before effects.State)
 			continue
 		}
 		was := before.Trainings[job.Name].Roles[role.Name]
-		stays := was.Replicas >= role.Replicas && poolOf(was, role) == role.NodePool
+		stays := was.Replicas >= role.Replicas && poolOf(cfg, was, role) == role.NodePool
 		fits := stays && requests(job, role, role.Resources).Within(requestsOf(was, role, job, before))
 		starts[role.NodePool] = starts[role.NodePool] || !fits
 	}
@@ -120,12 +120,12 @@ func requestsOf(was effects.Workload, role config.NamedRole, job *config.Job, be
 
 // checkGrowing refuses to add replicas and change their requests at once, if the new ones do not fit beside all old
 // ones: Kubernetes creates those that are new first, and waits for them before it replaces any other.
-func checkGrowing(job *config.Job, was effects.Training, pool capacity.Pool) error {
+func checkGrowing(cfg *config.Stack, job *config.Job, was effects.Training, pool capacity.Pool) error {
 	var problems []error
 	for _, role := range job.Roles() {
 		had := was.Roles[role.Name]
 		adds := job.Engine == config.EngineStatefulSet && !job.Suspend && had.Replicas > 0 && had.Replicas < role.Replicas
-		if !adds || role.NodePool != pool.Name || poolOf(had, role) != pool.Name {
+		if !adds || role.NodePool != pool.Name || poolOf(cfg, had, role) != pool.Name {
 			continue
 		}
 		now := requests(job, role, role.Resources)
@@ -147,11 +147,11 @@ func checkGrowing(job *config.Job, was effects.Training, pool capacity.Pool) err
 
 // leavingPods returns the pods on a pool of what an update deletes, with its name. PERSIA's operator chooses no nodes,
 // so its pods count where the job that starts has its own. NATS servers count as those of the stack's settings.
-func leavingPods(pool capacity.Pool, starts *config.Job, server config.NATS, leaving, before effects.State) []capacity.Pods {
+func leavingPods(cfg *config.Stack, pool capacity.Pool, starts *config.Job, leaving, before effects.State) []capacity.Pods {
 	var pods []capacity.Pods
 	for _, name := range slices.Sorted(maps.Keys(leaving.Trainings)) {
 		for _, role := range starts.Roles() {
-			if was := leaving.Trainings[name].Roles[role.Name]; was.Replicas > 0 && poolOf(was, role) == pool.Name {
+			if was := leaving.Trainings[name].Roles[role.Name]; was.Replicas > 0 && poolOf(cfg, was, role) == pool.Name {
 				pods = append(pods, capacity.Pods{Name: theJob + name, Count: was.Replicas,
 					Requests: requestsOf(was, role, starts, before), Priority: role.Priority.Value})
 			}
@@ -160,14 +160,19 @@ func leavingPods(pool capacity.Pool, starts *config.Job, server config.NATS, lea
 	for _, name := range slices.Sorted(maps.Keys(leaving.Brokers)) {
 		if was := leaving.Brokers[name]; was.Pool == pool.Name {
 			pods = append(pods, capacity.Pods{Name: "the NATS cluster " + name, Count: was.Size,
-				Requests: server.Requests(), Priority: config.PriorityNATS.Value, Apart: server.AntiAffinity})
+				Requests: cfg.NATS.Requests(), Priority: config.PriorityNATS.Value, Apart: cfg.NATS.AntiAffinity})
 		}
 	}
 	// Pods that no node can hold are on nodes that give way.
 	return slices.DeleteFunc(pods, func(p capacity.Pods) bool { return p.Count == 0 || pool.Holds(p) == 0 })
 }
 
-// poolOf returns the pool of pods in the state, which is that of the role if they choose no nodes.
-func poolOf(was effects.Workload, role config.NamedRole) string {
+// poolOf returns the nodePool of pods in the state, which is that of the role if they choose no nodes.
+func poolOf(cfg *config.Stack, was effects.Workload, role config.NamedRole) string {
+	for _, list := range cfg.PoolLists() {
+		if list.ComputeClass() == was.Pod.NodeSelector[gcp.LabelComputeClass] {
+			return list.Name
+		}
+	}
 	return cmp.Or(was.Pod.NodeSelector[gcp.LabelNodePool], role.NodePool)
 }

@@ -134,6 +134,9 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		in, at := object[name], path.Child(name)
 		if f, ok := fields[name]; ok {
+			if list, given := in.([]any); given && f.Tag.Get("list") != "" {
+				in = joined(list)
+			}
 			d.decode(at, in, out.FieldByIndex(f.Index))
 			continue
 		}
@@ -154,6 +157,19 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 			d.Unreadable(at, "unknown field; the fields here are %s", strings.Join(names, ", "))
 		}
 	}
+}
+
+// joined returns a list of strings as one, with commas, for a string with the tag list, or another list as it is.
+func joined(list []any) any {
+	var words []string
+	for _, word := range list {
+		text, ok := word.(string)
+		if !ok {
+			return list
+		}
+		words = append(words, text)
+	}
+	return strings.Join(words, ",")
 }
 
 // locate records where the user wrote the value at a path. A further layer of an object leaves the place of

@@ -8,6 +8,7 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/config"
@@ -121,7 +122,7 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 		DiskSizeGb:     pulumi.Int(pool.Disk.SizeGB),
 		BootDiskKmsKey: optional(args.Cluster.Encryption.BootDisks),
 		Spot:           pulumi.Bool(pool.Spot),
-		Labels:         pulumi.ToStringMap(labels.Merge(labels.Set{config.PoolLabel: pool.Name}, pool.Labels)),
+		Labels:         pulumi.ToStringMap(nodeLabels(pool)),
 		Taints:         taints(ownTaints(pool)),
 		ServiceAccount: identity.email,
 		OauthScopes:    nodeScopes(),
@@ -166,6 +167,15 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 	return node
 }
 
+// nodeLabels returns the labels that the program gives to the nodes of a pool.
+func nodeLabels(pool config.Pool) map[string]string {
+	own := labels.Set{config.PoolLabel: pool.Name}
+	if class := pool.ComputeClass(); class != "" {
+		own[gcp.LabelComputeClass] = class
+	}
+	return labels.Merge(own, pool.Labels)
+}
+
 // optional returns a text, or nil if it is empty.
 func optional(text string) pulumi.StringPtrInput {
 	if text == "" {
@@ -195,7 +205,12 @@ func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
 
 // PlacementOn pins pods to a node pool and tolerates its taints, including the taints that GKE adds.
 func PlacementOn(pool config.Pool) kube.Placement {
-	placement, all := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}, ownTaints(pool)
+	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
+	if class := pool.ComputeClass(); class != "" {
+		placement.NodeSelector = map[string]string{gcp.LabelComputeClass: class}
+		pool.Spot = true // so that a pool with spot machines, added to the list, changes no pod
+	}
+	all := ownTaints(pool)
 	if pool.QueuedProvisioning {
 		all = append(all, config.Taint{Key: gcp.TaintQueued, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
@@ -213,10 +228,42 @@ func PlacementOn(pool config.Pool) kube.Placement {
 	return placement
 }
 
-// ownTaints returns the taints that the program gives to a pool. One keeps pods off nodes that Google may reclaim.
+// ownTaints returns the taints that the program gives to a pool. One keeps pods off nodes that Google may reclaim, and one
+// keeps those without its compute class off.
 func ownTaints(pool config.Pool) []config.Taint {
-	if !pool.Spot {
-		return slices.Clip(pool.Taints)
+	all := slices.Clip(pool.Taints)
+	if pool.Spot {
+		all = append(all, config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
-	return append(slices.Clip(pool.Taints), config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule})
+	if class := pool.ComputeClass(); class != "" {
+		all = append(all, config.Taint{Key: gcp.LabelComputeClass, Value: class, Effect: corev1.TaintEffectNoSchedule})
+	}
+	return all
+}
+
+// NewComputeClasses registers, for each list of pools, the compute class with which GKE adds nodes to the first pool that has
+// room and machines. A running pod stays where it is (GKE, "ComputeClass" CRD, cloud.google.com/v1, since 1.30.3-gke.1451000).
+func NewComputeClasses(r *kube.Registrar, lists []config.Pool) []pulumi.CustomResource {
+	var classes []pulumi.CustomResource
+	if len(lists) == 0 {
+		return nil
+	}
+	objects := r.Component("persia:gke:ComputeClasses", "compute-classes")
+	for _, list := range lists {
+		var priorities []map[string]any
+		for _, pool := range list.Listed() {
+			priorities = append(priorities, map[string]any{"nodepools": []string{pool.Name}})
+		}
+		classes = append(classes, objects.Add(list.ComputeClass(), &kube.Custom[map[string]any]{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "cloud.google.com/v1", Kind: "ComputeClass"},
+			ObjectMeta: kube.Meta("", list.ComputeClass(), kube.Labels("compute-class", list.ComputeClass())),
+			Spec: map[string]any{
+				"priorities":           priorities,
+				"whenUnsatisfiable":    "DoNotScaleUp",
+				"nodePoolAutoCreation": map[string]any{"enabled": false},
+				"activeMigration":      map[string]any{"optimizeRulePriority": false},
+			},
+		}, nil))
+	}
+	return classes
 }

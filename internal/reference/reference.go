@@ -151,6 +151,9 @@ func readTags(value *jsonschema.Schema, f field) {
 			value.Minimum = "0"
 		}
 	}
+	if f.Tag.Get("list") != "" {
+		value.Type, value.AnyOf = "", []*jsonschema.Schema{{Type: "string"}, {Type: "array", Items: &jsonschema.Schema{Type: "string"}}}
+	}
 	fallback := f.Tag.Get("default")
 	if fallback == "" && f.Type.Kind() == reflect.Bool {
 		fallback = "false"

@@ -3,6 +3,8 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -83,7 +85,7 @@ func explain(pod corev1.Pod, events []corev1.Event) (Wait, bool) {
 		if row < 0 {
 			continue
 		}
-		wait := waitOf(pod, said[row].name, text, said[row].next)
+		wait := waitOf(pod, said[row].name, cmp.Or(tried(pod, events), text), said[row].next)
 		if wait.Cause != noRoom {
 			return wait, true
 		}
@@ -102,15 +104,31 @@ func waitOf(pod corev1.Pod, cause, says, next string) Wait {
 	return Wait{Cause: cause, Says: strings.Join(strings.Fields(says), " "), Next: next, Pod: pod.Name}
 }
 
+// instanceGroup matches the machines of a pool in a zone, gke-CLUSTER-POOL-HASH-grp, in what the autoscaler says.
+var instanceGroup = regexp.MustCompile(`instanceGroups/([^ ]+)`)
+
+// tried says with which answer, and when, GKE has last tried each pool of the compute class of a pod, or "".
+func tried(pod corev1.Pod, events []corev1.Event) string {
+	answers, group := map[string]string{}, ""
+	for _, event := range slices.Backward(newestFirst(events)) {
+		switch at := eventTime(event); {
+		case pod.Spec.NodeSelector[gcp.LabelComputeClass] == "" || event.InvolvedObject.Name != pod.Name:
+		case event.Reason == "TriggeredScaleUp" && instanceGroup.MatchString(event.Message):
+			group = instanceGroup.FindStringSubmatch(event.Message)[1]
+		case event.Reason == "FailedScaleUp" && group != "":
+			answers[group] = fmt.Sprintf("%s %s: %s", at.UTC().Format(time.TimeOnly), group, event.Message)
+		}
+	}
+	return strings.Join(slices.Sorted(maps.Values(answers)), "; ")
+}
+
 // scheduling are the reasons of events that are over when a pod has a node.
 var scheduling = []string{"FailedScheduling", "FailedScaleUp", "NotTriggerScaleUp"}
 
 // eventTexts returns the warnings of a pod and what its autoscaler says, the newest first.
 func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
-	events = slices.Clone(events)
-	slices.SortStableFunc(events, func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a)) })
 	var texts []string
-	for _, event := range events {
+	for _, event := range newestFirst(events) {
 		of := event.InvolvedObject
 		switch {
 		case of.Kind != "Pod" || of.Name != pod.Name:
@@ -120,6 +138,10 @@ func eventTexts(pod corev1.Pod, events []corev1.Event) []string {
 		}
 	}
 	return texts
+}
+
+func newestFirst(events []corev1.Event) []corev1.Event {
+	return slices.SortedStableFunc(slices.Values(events), func(a, b corev1.Event) int { return eventTime(b).Compare(eventTime(a)) })
 }
 
 func eventTime(event corev1.Event) time.Time {

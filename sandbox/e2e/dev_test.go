@@ -90,7 +90,9 @@ func (s *stack) assertDev() {
 	text, err := s.CoreV1().RESTClient().Get().
 		AbsPath("/apis/monitoring.googleapis.com/v1/namespaces/persia/podmonitorings/metrics-gateways").DoRaw(s.t.Context())
 	require.NoError(s.t, err)
-	var monitoring struct{ Spec struct{ Selector metav1.LabelSelector } }
+	var monitoring struct {
+		Spec struct{ Selector metav1.LabelSelector }
+	}
 	require.NoError(s.t, json.Unmarshal(text, &monitoring))
 	s.assertOn("system", 1, s.pods("persia", metav1.FormatLabelSelector(&monitoring.Spec.Selector)))
 

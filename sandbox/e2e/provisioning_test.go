@@ -90,10 +90,18 @@ jobs:
 
 // hasStock says what Google Cloud has for the pool of the nn-workers.
 func (c cluster) hasStock(stock autoscaler.Stock) {
+	c.hasStocks(map[string]autoscaler.Stock{"gpu": stock})
+}
+
+// hasStocks says what Google Cloud has for pools.
+func (c cluster) hasStocks(stocks map[string]autoscaler.Stock) {
 	c.t.Helper()
-	text, err := json.Marshal(stock)
-	require.NoError(c.t, err)
-	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: autoscaler.StockName}, Data: map[string]string{"gpu": string(text)}}
+	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: autoscaler.StockName}, Data: map[string]string{}}
+	for pool, stock := range stocks {
+		text, err := json.Marshal(stock)
+		require.NoError(c.t, err)
+		configMap.Data[pool] = string(text)
+	}
 	configMaps := c.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	if _, err := configMaps.Update(c.t.Context(), configMap, metav1.UpdateOptions{}); err != nil {
 		_, err = configMaps.Create(c.t.Context(), configMap, metav1.CreateOptions{})

@@ -254,7 +254,7 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 		}
 		roles := u.before.rolesOn(training, pool)
 		if len(roles) > 0 {
-			end(all && !training.byOperator(), training.workloads(name, roles...)...)
+			end(all && !training.byOperator() && !training.choosesClass(roles[0]), training.workloads(name, roles...)...)
 		}
 		switch roles := strings.Join(roles, ", "); {
 		case roles == "":
@@ -279,6 +279,11 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 			say("The pods of %s of PEDL end there, and start on other nodes%s", name, lostData(name, workload))
 		}
 	}
+}
+
+// choosesClass reports whether GKE chooses the pool of a role's pods from the list of their compute class.
+func (t Training) choosesClass(role string) bool {
+	return t.Roles[role].Pod.NodeSelector[gcp.LabelComputeClass] != ""
 }
 
 // rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with GPUs are

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 
 	"persia/sandbox/gcp/gke"
@@ -33,12 +35,18 @@ func Run(ctx context.Context, engine gke.Engine, logger *slog.Logger) error {
 	if err != nil {
 		return fmt.Errorf("autoscaler: %w", err)
 	}
+	classes, err := dynamic.NewForConfig(engine.Config)
+	if err != nil {
+		return fmt.Errorf("autoscaler: %w", err)
+	}
 	a := &autoscaler{
 		engine:   engine,
 		client:   engine.Client,
 		requests: requests,
+		classes:  classes.Resource(computeClasses),
 		logger:   logger,
 		empty:    map[types.UID]time.Time{},
+		short:    map[string]time.Time{},
 	}
 	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := a.round(ctx); err != nil && ctx.Err() == nil {
@@ -52,9 +60,12 @@ type autoscaler struct {
 	engine   gke.Engine
 	client   kubernetes.Interface
 	requests requestsv1.AutoscalingV1Interface
+	classes  dynamic.ResourceInterface
 	logger   *slog.Logger
 	// empty is since when nodes have been empty.
 	empty map[types.UID]time.Time
+	// short is since when pools have got no machines.
+	short map[string]time.Time
 }
 
 // round adds and removes nodes once.
@@ -63,10 +74,15 @@ func (a *autoscaler) round(ctx context.Context) error {
 	if err != nil || len(snapshot.pools) == 0 {
 		return err
 	}
-	plan := newPlan(snapshot)
 	now := time.Now()
+	maps.DeleteFunc(a.short, func(_ string, since time.Time) bool { return now.Sub(since) > backOff })
+	snapshot.short = a.short
+	plan := newPlan(snapshot)
 	booked, err := a.answerRequests(ctx, plan, now)
-	errs := []error{err}
+	errs := []error{err, a.tell(ctx, plan.failed)}
+	for _, failed := range plan.failed {
+		a.short[failed.pool.Name()] = now
+	}
 	due := a.due(plan.rooms, booked, now)
 	for _, pool := range plan.pools {
 		errs = append(errs, a.grow(ctx, pool, plan.nodesOf(pool, true)))
@@ -105,7 +121,8 @@ func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 		return s, err
 	}
 	s.daemonSets = pointers(daemonSets.Items)
-	return s, nil
+	s.classes, err = a.readClasses(ctx)
+	return s, err
 }
 
 func pointers[T any](items []T) []*T {

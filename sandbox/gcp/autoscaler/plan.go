@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,12 +22,16 @@ type snapshot struct {
 	pods       []*corev1.Pod
 	daemonSets []*appsv1.DaemonSet
 	stocks     map[string]Stock
+	classes    map[string][]string
+	// short are the pools that are asked for no machines now.
+	short map[string]time.Time
 }
 
 // plan is the placement of the running pods, and of those that wait.
 type plan struct {
 	snapshot
-	rooms []*room
+	rooms  []*room
+	failed []failure
 }
 
 func newPlan(s snapshot) *plan {
@@ -98,15 +103,20 @@ func (p *plan) assign(d demand) {
 			return
 		}
 	}
-	for _, pool := range p.pools {
+	for _, pool := range p.poolsFor(d) {
 		nodes := p.nodesOf(pool, false)
-		if pool.Queued() || len(nodes) >= p.limit(pool) {
+		if pool.Queued() || len(nodes) >= pool.Max() || !p.short[pool.Name()].IsZero() {
 			continue
 		}
 		for _, node := range pool.Next(nodes) {
 			room := p.newRoom(node, nil)
 			if !room.fits(d) {
 				continue
+			}
+			if len(nodes) >= p.limit(pool) {
+				// The autoscaler sees that only when Compute Engine has answered, and tries the next pool then.
+				p.failed = append(p.failed, failure{d.pod, pool, len(nodes), node})
+				return
 			}
 			room.planned = true
 			room.take(d)

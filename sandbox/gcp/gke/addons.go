@@ -95,14 +95,17 @@ func create[T any](ctx context.Context, create func(context.Context, *T, metav1.
 //go:embed autoscaling.x-k8s.io_provisioningrequests.yaml
 var provisioningRequests []byte
 
-// customKinds returns the kinds that GKE installs: the requests for queued provisioning, and Google's
+//go:embed computeclasses.yaml
+var computeClasses []byte
+
+// customKinds returns the kinds that GKE installs: the requests for queued provisioning, compute classes, and Google's
 // own definitions of PodMonitoring and the kinds around it.
 func customKinds(prometheus bool) ([]extensionsv1.CustomResourceDefinition, error) {
-	text := provisioningRequests
+	texts := [][]byte{provisioningRequests, computeClasses}
 	if prometheus {
-		text = bytes.Join([][]byte{text, manifests.CRDManifest}, []byte("\n---\n"))
+		texts = append(texts, manifests.CRDManifest)
 	}
-	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), 4096)
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(bytes.Join(texts, []byte("\n---\n"))), 4096)
 	var definitions []extensionsv1.CustomResourceDefinition
 	for {
 		var definition extensionsv1.CustomResourceDefinition

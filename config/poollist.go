@@ -1,0 +1,172 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"persia/capacity"
+	"persia/config/input"
+)
+
+// A role may name several node pools, best first. Job and Role have them as one name, with commas, and Stack.Pool makes one
+// pool of them: the capacity plan, the queues, and the rules see a pool whose node is as small as the smallest of the list.
+// In the cluster, a compute class has GKE try them in this order (GKE, "About custom compute classes").
+
+// poolsIn returns the names in the nodePool of a role.
+func poolsIn(nodePool string) []string { return strings.Split(nodePool, ",") }
+
+// isList reports whether the nodePool of a role is a list.
+func isList(nodePool string) bool { return strings.Contains(nodePool, ",") }
+
+// ComputeClass returns the name of the compute class that a pool belongs to, or "" if no role names it in a list. The first
+// pool gives the name, so that one more pool at the end changes nothing that runs.
+func (p Pool) ComputeClass() string { return p.class }
+
+// Listed returns the pools of a list, best first, or the pool itself.
+func (p Pool) Listed() []Pool {
+	if len(p.listed) > 0 {
+		return p.listed
+	}
+	return []Pool{p}
+}
+
+// asOne returns a list of pools as one pool.
+func asOne(name string, listed []Pool) Pool {
+	one := listed[0]
+	one.Name, one.listed, one.Nodes, one.Autoscaling, one.SpareNodes = name, listed, nil, &Autoscaling{}, 0
+	one.Zones, one.Taints = nil, nil
+	for _, pool := range listed {
+		one.Autoscaling.MinNodes += pool.leastNodes()
+		one.Autoscaling.MaxNodes += pool.MostNodes()
+		one.SpareNodes += pool.SpareNodes
+		one.Spot = one.Spot || pool.Spot
+		one.Zones = append(one.Zones, pool.Zones...)
+		one.Taints = append(one.Taints, pool.Taints...)
+	}
+	slices.Sort(one.Zones)
+	one.Zones = slices.Compact(one.Zones)
+	return one
+}
+
+// leastNodes returns the minimum number of nodes of a pool.
+func (p Pool) leastNodes() int {
+	if p.Autoscaling != nil {
+		return p.Autoscaling.MinNodes
+	}
+	return p.MostNodes()
+}
+
+// poolLists returns the lists of pools that roles name.
+func (s *Stack) poolLists() []string {
+	var lists []string
+	for i := range s.Jobs {
+		for _, role := range s.Jobs[i].Roles() {
+			if isList(role.NodePool) && !slices.Contains(lists, role.NodePool) {
+				lists = append(lists, role.NodePool)
+			}
+		}
+	}
+	return lists
+}
+
+// resolveClasses notes which pools belong to a compute class.
+func (s *Stack) resolveClasses() {
+	for _, list := range s.poolLists() {
+		for i := range s.NodePools {
+			if pool := &s.NodePools[i]; slices.Contains(poolsIn(list), pool.Name) {
+				pool.class = "persia-" + poolsIn(list)[0]
+			}
+		}
+	}
+}
+
+// PoolLists returns each list of pools that roles name, as one pool.
+func (s *Stack) PoolLists() []Pool {
+	var pools []Pool
+	for _, list := range s.poolLists() {
+		if pool, known := s.Pool(list); known {
+			pools = append(pools, pool)
+		}
+	}
+	return pools
+}
+
+// places returns what pods are assigned to: the pools that are in no list, and then the lists.
+func (s *Stack) places() []Pool {
+	alone := slices.DeleteFunc(slices.Clone(s.Pools()), func(p Pool) bool { return p.class != "" })
+	return slices.Concat(alone, s.PoolLists())
+}
+
+// checkPoolList checks that replicas of a role notice no difference between the pools of its list.
+func (s *Stack) checkPoolList(p *input.Problems, at *field.Path, job *Job, role NamedRole, uses map[string]*poolUse) {
+	names := poolsIn(role.NodePool)
+	first, _ := s.Pool(names[0])
+	for i, name := range names {
+		pool, known := s.Pool(name)
+		at := at.Index(i)
+		gpus := func(of Pool) string {
+			if of.GPU == nil {
+				return "no GPUs"
+			}
+			return fmt.Sprintf("%d × %s", of.GPU.Count, of.GPU.Type)
+		}
+		others := slices.DeleteFunc(slices.Clone(uses[name].as), func(as string) bool { return as == role.NodePool })
+		switch {
+		case !known: // reported already
+		case slices.Contains(names[:i], name):
+			p.Invalid(at, name, "is twice in the list; remove one")
+		case job.Engine == EngineOperator:
+			p.Invalid(at, name, "cannot be in a list: PERSIA's operator lets no pod choose its nodes; write one pool, or another engine")
+		case pool.QueuedProvisioning:
+			p.Invalid(at, name, "cannot be in a list, because GKE adds its nodes only on request; write it alone, or remove queuedProvisioning")
+		case gpus(pool) != gpus(first):
+			p.Invalid(at, name, "has %s, and %s has %s: a replica would train differently on each; write pools with the same GPUs",
+				gpus(pool), names[0], gpus(first))
+		case len(others) > 0:
+			p.Invalid(at, name, "is also used as nodePool: %s. A pool has one compute class, which keeps all other pods off; "+
+				"write [%s] there, too, or another pool", others[0], strings.Join(names, ", "))
+		}
+	}
+}
+
+// warnOfPoolLists warns of nn-workers in several zones.
+func (s *Stack) warnOfPoolLists(p *input.Problems) {
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		pool, _ := s.Pool(j.NNWorker.NodePool)
+		if len(pool.listed) > 0 && len(pool.Zones) > 1 && j.NNWorker.Replicas > 1 {
+			p.Warn(j.At().Child("nnWorker", "nodePool"), "the nn-workers may be in %s: Google bills 0.01 USD for each GiB between two zones, and "+
+				"NCCL gets the network of the region instead of neighbouring machines; write pools of one zone", input.And(pool.Zones))
+		}
+	}
+}
+
+// smallest returns the room on a node that every node of a list has.
+func (s *Stack) smallest(listed []Pool) capacity.Resources {
+	room := s.nodeRoom(listed[0])
+	for _, pool := range listed[1:] {
+		room = room.AtMost(s.nodeRoom(pool))
+	}
+	return room
+}
+
+// refuseList says why a list of pools does not hold its pods.
+func (s *Stack) refuseList(p *input.Problems, plan capacity.PoolPlan) {
+	list, _ := s.Pool(plan.Name)
+	for _, pool := range list.listed {
+		plan.Node = s.nodeRoom(pool)
+		for _, pods := range plan.TooLarge {
+			if plan.Holds(pods) == 0 {
+				p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.MachineType, "has too little room for a pod of %s, which may "+
+					"run on each pool of [%s]; request less, or choose a larger machine type", pods.Name, strings.ReplaceAll(plan.Name, ",", ", "))
+				return
+			}
+		}
+	}
+	last := list.listed[len(list.listed)-1]
+	p.Invalid(s.nodesPath(last.Name), last.MostNodes(), "the pools [%s] have %d nodes together, and need %d in the worst case; write %d",
+		strings.ReplaceAll(plan.Name, ",", ", "), plan.Nodes, plan.Needed, last.WholeZones(last.MostNodes()+plan.Needed-plan.Nodes))
+}
