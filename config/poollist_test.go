@@ -34,14 +34,20 @@ func TestPoolListRefused(t *testing.T) {
 			[]string{`"l4"`, "has 8 × nvidia-l4, and training has 8 × nvidia-tesla-a100", "write pools with the same GPUs"}},
 		{"fewer GPUs", alone(edits{"name": "half", "machineType": "a2-highgpu-4g", "nodes": 2}), at + "[2]", []string{`"half"`, "has 4 × nvidia-tesla-a100"}},
 		{"no GPUs", listed.And(edits{at: []any{"training", "ps"}, "persia:jobs[0].embeddingParameterServer.nodePool": "loaders"}), at + "[1]", []string{`"ps"`, "has no GPUs"}},
-		{"less memory than a replica asks", alone(edits{"name": "old", "machineType": "a2-ultragpu-8g", "nodes": 1, "gpu": edits{"type": "nvidia-tesla-a100", "count": 8}}).And(
-			edits{"persia:jobs[0].nnWorker.resources.limits.memory": "1200Gi"}), "persia:nodePools[5].gpu", nil},
+		{"less memory than a replica asks", edits{"persia:nodePools[3]": edits{"name": "small", "machineType": "n2-standard-128", "nodes": 1},
+			"persia:jobs[0].embeddingParameterServer.nodePool": []any{"ps", "small"}}, "persia:nodePools[3].machineType",
+			[]string{`"n2-standard-128"`, "has too little room for a pod of embeddingParameterServer of train, which may run on each pool of [ps, small]; request less"}},
+		{"too few nodes", edits{"persia:nodePools[0].nodes": 1, "persia:nodePools[3]": edits{"name": "more", "machineType": "a2-highgpu-8g", "autoscaling": edits{"minNodes": 0, "maxNodes": 2}},
+			"persia:jobs[0].nnWorker.replicas": 4, "persia:jobs[0].nnWorker.nodePool": []any{"training", "more"}}, "persia:nodePools[3].autoscaling.maxNodes",
+			[]string{"the pools [training, more] have 3 nodes together, and need 4 in the worst case; write 3"}},
+		{"a disk elsewhere", listed.And(edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].persistentDisk": edits{"disk": "d", "zones": []any{"us-central1-a"}}}),
+			"persia:storage[0].persistentDisk.zones", []string{"pool other, whose roles mount the volume, also has nodes in us-central1-c, which cannot reach the disk"}},
 		{"another list", listed.And(edits{"persia:jobs[0].dataloader.nodePool": []any{"loaders", "ps"}}), "persia:jobs[0].dataloader.nodePool[0]",
 			[]string{`"loaders"`, "is also used as nodePool: loaders", "write [loaders, ps] there, too"}},
 		{"queued provisioning", alone(edits{"name": "asked", "machineType": "a2-highgpu-8g", "queuedProvisioning": true, "autoscaling": scaling}), at + "[2]", []string{"queuedProvisioning"}},
 		{"PERSIA's operator", listed.And(edits{"persia:jobs[0].engine": "operator"}), at + "[0]", []string{"lets no pod choose its nodes"}},
 		{"a list for NATS", edits{"persia:nats.nodePool": []any{"ps", "loaders"}}, "persia:nats.nodePool", []string{"must be a string", "it is a list"}},
-	}, "no GPUs", "another list", "queued provisioning", "PERSIA's operator")
+	}, "no GPUs", "a disk elsewhere", "another list", "queued provisioning", "PERSIA's operator")
 }
 
 // TestPoolList: the plan sees one pool, whose pods select its compute class.
