@@ -66,10 +66,8 @@ const (
 	// LabelAccelerator is the type of the node's GPUs.
 	LabelAccelerator = "cloud.google.com/gke-accelerator"
 	// LabelGPUDriver is the driver that GKE installs. Nodes whose driver it leaves
-	// alone have no such label, or GPUDriverDisabled as its value.
+	// alone have no such label, or disabled as its value.
 	LabelGPUDriver = "cloud.google.com/gke-gpu-driver-version"
-	// GPUDriverDisabled is the value of LabelGPUDriver on nodes whose driver GKE leaves alone.
-	GPUDriverDisabled = "disabled"
 	// LabelSpot is true on spot nodes.
 	LabelSpot = "cloud.google.com/gke-spot"
 	// LabelZone is the zone of the node, as the driver of Persistent Disks names it in the affinity of volumes.
@@ -106,14 +104,6 @@ const (
 	DriverFilestore      = "filestore.csi.storage.gke.io"
 	DriverGCSFuse        = "gcsfuse.csi.storage.gke.io"
 	DriverPersistentDisk = "pd.csi.storage.gke.io"
-)
-
-// The addresses of the metadata server, and of the server on the node that replaces it with
-// Workload Identity. With Dataplane V2, network policies see the first address, without it the
-// second (GKE, "Workload Identity Federation", network policy).
-const (
-	MetadataServer     = "169.254.169.254"
-	NodeMetadataServer = "169.254.169.252"
 )
 
 // AuthPlugin is the program that gets kubectl a credential for GKE.
