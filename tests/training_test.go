@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"persia/internal/testkit"
 )
 
 // trainScript runs the loop of the example's nn-worker with batches that come as they are
@@ -67,4 +69,19 @@ func TestExampleCountsBatches(t *testing.T) {
 			assert.FileExists(t, told, "the nn-worker tells of its progress")
 		})
 	}
+}
+
+// The first three are newer than Python 3.7.
+const parsePython37 = `import ast, sys
+for path in ["(n := 1)", "def f(a, /): pass", "f'{n=}'"] + sys.argv[1:]:
+    try: ast.parse(open(path).read() if path.endswith(".py") else path, feature_version=(3, 7))
+    except SyntaxError: print(path)
+`
+
+// TestPythonSyntax: images of PERSIA have Python 3.7. Another Python parses its syntax, where none is installed.
+func TestPythonSyntax(t *testing.T) {
+	command := exec.Command("sh", "-c", `exec python3 -c "$0" $(git ls-files "*.py")`, parsePython37)
+	command.Dir = root
+	refused := testkit.Must(command.Output())(t)
+	assert.Equal(t, "(n := 1)\ndef f(a, /): pass\nf'{n=}'\n", string(refused))
 }

@@ -17,6 +17,7 @@ import (
 	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
 
 	"persia/internal/status"
+	"persia/internal/testkit"
 	"persia/sandbox/gcp/autoscaler"
 	"persia/sandbox/toolchain"
 )
@@ -98,9 +99,7 @@ func (c cluster) hasStocks(stocks map[string]autoscaler.Stock) {
 	c.t.Helper()
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: autoscaler.StockName}, Data: map[string]string{}}
 	for pool, stock := range stocks {
-		text, err := json.Marshal(stock)
-		require.NoError(c.t, err)
-		configMap.Data[pool] = string(text)
+		configMap.Data[pool] = string(testkit.Must(json.Marshal(stock))(c.t))
 	}
 	configMaps := c.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	if _, err := configMaps.Update(c.t.Context(), configMap, metav1.UpdateOptions{}); err != nil {
@@ -112,12 +111,9 @@ func (c cluster) hasStocks(stocks map[string]autoscaler.Stock) {
 // failRequests has GKE give the requests up.
 func (c cluster) failRequests(message string) {
 	c.t.Helper()
-	config, err := c.s.Cluster().RESTConfig()
-	require.NoError(c.t, err)
-	client, err := requestsv1.NewForConfig(config)
-	require.NoError(c.t, err)
-	requests, err := client.ProvisioningRequests("persia").List(c.t.Context(), metav1.ListOptions{})
-	require.NoError(c.t, err)
+	config := testkit.Must(c.s.Cluster().RESTConfig())(c.t)
+	client := testkit.Must(requestsv1.NewForConfig(config))(c.t)
+	requests := testkit.Must(client.ProvisioningRequests("persia").List(c.t.Context(), metav1.ListOptions{}))(c.t)
 	for _, request := range requests.Items {
 		meta.SetStatusCondition(&request.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
 		_, _ = client.ProvisioningRequests("persia").UpdateStatus(c.t.Context(), &request, metav1.UpdateOptions{}) // unless it has changed, or gone
@@ -141,10 +137,8 @@ func (c cluster) asksAgainSoon() {
 // waits returns what the status says that the first job waits for.
 func (c cluster) waits() string {
 	c.t.Helper()
-	config, err := c.s.Cluster().RESTConfig()
-	require.NoError(c.t, err)
-	report, err := status.Read(c.t.Context(), config, time.Now())
-	require.NoError(c.t, err)
+	config := testkit.Must(c.s.Cluster().RESTConfig())(c.t)
+	report := testkit.Must(status.Read(c.t.Context(), config, time.Now()))(c.t)
 	var waits []string
 	for _, wait := range report.Jobs[0].Waits {
 		waits = append(waits, wait.Cause+": "+wait.Says)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
+	"persia/internal/testkit"
 	"persia/sandbox"
 	"persia/sandbox/rehearsal"
 	"persia/stack/effects"
@@ -105,8 +106,7 @@ jobs: [{name: train, nnWorker: {nodePool: gpus}}]`, []string{"train-nn-worker: 2
 func TestRehearseWorkflow(t *testing.T) {
 	nightly(t)
 	t.Parallel()
-	text, err := os.ReadFile(filepath.Join(repository, ".github", "workflows", "rehearse.yaml"))
-	require.NoError(t, err)
+	text := testkit.Must(os.ReadFile(filepath.Join(repository, ".github", "workflows", "rehearse.yaml")))(t)
 	var workflow struct {
 		Jobs map[string]struct {
 			Permissions map[string]string
@@ -130,8 +130,7 @@ func TestRehearseWorkflow(t *testing.T) {
 	output, err := exec.Command("git", "clone", "--quiet", repository, clone).CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	base := run(nil, "git rev-parse HEAD")
-	bin, err := filepath.Abs(binDir())
-	require.NoError(t, err)
+	bin := testkit.Must(filepath.Abs(binDir()))(t)
 	// What the workflow's cache brings.
 	run(nil, "mkdir -p .sandbox/bin && cp -al "+bin+"/. .sandbox/bin/ && rm -f .sandbox/bin/.sandbox.made .sandbox/bin/sandbox")
 	run(nil, "sed -i 's/cpu: 500m/cpu: 400m/' Pulumi.dev.yaml && git -c user.name=a -c user.email=a@example.com commit --quiet --all --message edit")
@@ -152,8 +151,7 @@ func TestRehearseWorkflow(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{"output": `stacks=["dev"]`, "summary": "as announced: the stack dev, from " + base[:4]} {
-		text, err := os.ReadFile(filepath.Join(runner, file))
-		require.NoError(t, err)
-		assert.Contains(t, string(text), want)
+		text := testkit.Read(t, filepath.Join(runner, file))
+		assert.Contains(t, text, want)
 	}
 }

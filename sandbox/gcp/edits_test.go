@@ -171,8 +171,7 @@ func (e *engine) edited(t *testing.T, file values) outcome {
 	e.up(file)
 	assertHappened(t, e)
 	assertNodes(t, e, before)
-	assert.Equal(t, e.saidToRestart(t), e.restarted(t))
-	assert.Equal(t, e.restartedOfPEDL(), e.saidToRestartOfPEDL())
+	assert.Equal(t, append(e.restarted(t), e.endedOfPEDL()...), e.saidToEnd(t))
 	done := outcome{e.summary(), e.effects(), e.restarted(t), e.warned, e.planned}
 	assertSettled(t, e, file)
 	return done
@@ -302,26 +301,21 @@ func TestEditsOfPools(t *testing.T) {
 // TestReplacedCluster: the program refuses to replace the cluster while a job runs there, whatever creates its pods. If
 // the stack file permits it, the pools and every object in the cluster are replaced with it, and the job restarts.
 func TestReplacedCluster(t *testing.T) {
-	for name, c := range map[string]struct {
-		before   func(values)
-		restarts []string
-	}{
-		"StatefulSets":          {func(values) {}, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}},
-		"a JobSet":              {ofJob("engine", "jobset"), []string{"criteo"}},
-		"a job of the operator": {byOperator, []string{"criteo"}},
+	for name, before := range map[string]func(values){
+		"StatefulSets": func(values) {}, "a JobSet": ofJob("engine", "jobset"), "a job of the operator": byOperator,
 	} {
 		t.Run(name, func(t *testing.T) {
 			e, file := newStack(t, "../.."), editable(t)
-			c.before(file)
+			before(file)
 			e.up(file)
 			set("persia:cluster", "network.controlPlane", "172.16.1.0/28")(file)
 			assert.ErrorContains(t, e.tryUp(file), "where the jobs that run are: criteo. Restore the value")
 			assert.Empty(t, e.steps)
 			set("persia:cluster", "replace", "persia")(file)
-			before := e.nodes()
+			nodes := e.nodes()
 			e.up(file)
-			assertNodes(t, e, before)
-			assert.Equal(t, c.restarts, e.restarted(t))
+			assertNodes(t, e, nodes)
+			assert.Len(t, e.restarted(t), 4)
 			said := strings.Join(e.effects(), "\n")
 			assert.Contains(t, said, "this deletes the cluster persia with everything in it")
 			assert.Contains(t, said, "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one")

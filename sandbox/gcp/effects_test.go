@@ -12,55 +12,36 @@ import (
 )
 
 var (
-	restartText = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this replaces the pods of (.+), one of each role`)
-	renewText   = regexp.MustCompile(`^persia:jobs\[\d+\]: the job (\S+) restarts: this deletes its (\d+) replicas and creates (\d+)`)
+	deletedText  = regexp.MustCompile(`the job (\S+) .*: this deletes its (\d+) replicas(?: and creates (\d+))?`)
+	roundsText   = regexp.MustCompile(`recreates? the nodes of the pool (\S+), (\d+) at once. This takes (\d+) rounds?, about (\S+) if a round takes 10m`)
+	replacedText = regexp.MustCompile(`Google Cloud deletes all nodes of the pool (\S+), and creates the pool again when they are gone: about (\S+) without nodes, if each of the two takes 10m`)
+	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
 )
 
-// saidToRestart returns the StatefulSets and jobs whose pods the preview of the last up said it would replace.
-func (e *engine) saidToRestart(t *testing.T) []string {
+// saidToEnd returns the workloads whose pods the preview of the last up said to end: of PEDL, and of a job that goes on. What
+// ends with its node does not count.
+func (e *engine) saidToEnd(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, text := range e.effects() {
-		if match := restartText.FindStringSubmatch(text); match != nil {
-			for _, role := range strings.Split(match[2], ", ") {
-				name, _, _ := strings.Cut(role, " ")
-				names = append(names, match[1]+"-"+name)
+	goesOn := replicasOf(workloads(t, e.objects), "criteo") > 0
+	for _, effect := range e.announced {
+		ofPool := slices.ContainsFunc(effect.Ends, func(name string) bool { return strings.HasPrefix(name, "pool ") })
+		for _, name := range effect.Ends {
+			if !ofPool && (strings.HasPrefix(name, "pedl-") || goesOn && strings.HasPrefix(name, "criteo-")) {
+				names = append(names, name)
 			}
-		}
-		if match := renewText.FindStringSubmatch(text); match != nil {
-			names = append(names, match[1])
 		}
 	}
 	slices.Sort(names)
 	return names
 }
 
-var (
-	deletedText  = regexp.MustCompile(`the job (\S+) (?:is no longer in the stack file|stops): this deletes its (\d+) replicas`)
-	roundsText   = regexp.MustCompile(`recreates? the nodes of the pool (\S+), (\d+) at once. This takes (\d+) rounds?, about (\S+) if a round takes 10m`)
-	replacedText = regexp.MustCompile(`Google Cloud deletes all nodes of the pool (\S+), and creates the pool again when they are gone: about (\S+) without nodes, if each of the two takes 10m`)
-	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
-)
-
-var platformText = regexp.MustCompile(`this restarts the pods of ([a-z-]+(?:, [a-z-]+)*)`)
-
-// saidToRestartOfPEDL returns the workloads of PEDL whose pods the last up said to restart.
-func (e *engine) saidToRestartOfPEDL() []string {
-	var names []string
-	for _, text := range e.effects() {
-		if match := platformText.FindStringSubmatch(text); match != nil {
-			names = append(names, strings.Split(match[1], ", ")...)
-		}
-	}
-	return names
-}
-
-// restartedOfPEDL returns the workloads of PEDL whose pods the last up changed.
-func (e *engine) restartedOfPEDL() []string {
+// endedOfPEDL returns the workloads of PEDL whose pods the last up changed or deleted.
+func (e *engine) endedOfPEDL() []string {
 	var names []string
 	for _, s := range e.steps {
 		workload := slices.Contains([]string{"DaemonSet", "Deployment", "StatefulSet"}, s.kind) && strings.HasPrefix(s.name, "pedl-")
-		if workload && s.operation == "update" && slices.ContainsFunc(s.paths, func(path string) bool { return strings.HasPrefix(path, "spec.template.") }) {
+		if workload && (s.operation == "delete" || s.operation == "update" && s.changesPods()) {
 			names = append(names, s.name)
 		}
 	}
@@ -140,12 +121,10 @@ func TestEffects(t *testing.T) {
 	const checkpoints = "folder criteo/1 of gs://my-project-checkpoints"
 	shared := []any{values{"volume": "shared", "mountPath": "/shared"}}
 	all := []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker", "criteo-nn-worker"}
-	atOnce := []string{"criteo"}
 	for _, c := range []struct {
 		name         string
 		before, edit func(values)
-		// says are parts of the effects, in their order. restarts are the StatefulSets whose
-		// pods are replaced, or the job if all of its pods are at once.
+		// says are parts of the effects, in their order. restarts are the roles whose pods are replaced.
 		says     []string
 		restarts []string
 	}{
@@ -163,7 +142,7 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10, about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. If its run is complete, its 10 replicas and the nodes for them come back until they have read that; to prevent it, write suspend: true",
-		}, atOnce},
+		}, all},
 		{"a JobSet instead of StatefulSets while nothing runs", ofJob("suspend", true), ofJob("engine", "jobset"), nil, nil},
 		{"a renamed job while nothing runs", ofJob("suspend", true), ofJob("name", "other"), []string{
 			"persia:jobs: the job criteo is no longer in the stack file: this deletes its 0 replicas. Its checkpoints stay in " + checkpoints + ". To continue from them, write the job again, with the same name and runId",
@@ -210,13 +189,13 @@ func TestEffects(t *testing.T) {
 		}, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker"}},
 		{"another image in a queue", queued, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10, which wait in the queue ads, behind the jobs of its priority, until there is room for all. It then trains from the newest complete checkpoint in " + checkpoints,
-		}, atOnce},
+		}, all},
 		{"no queue", queued, func(file values) {
 			file["persia:queue"] = values{"teams": []any{values{"name": "ads"}}}
 			delete(file["persia:jobs"].([]any)[0].(values), "queue")
 		}, []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
-		}, atOnce},
+		}, all},
 		{"fewer nodes than autoscaling allows", autoscaled, set("persia:nodePools", "0", values{"name": "workers", "machineType": "n2-standard-32", "nodes": 3}), []string{
 			"persia:nodePools[0]: GKE deletes nodes of the pool workers: down to 3 nodes, which it chooses, if autoscaling has created more. Pods of dataloader, embedding-ps, embedding-worker of the job criteo run there: the job loses up to 1 attempt",
 		}, nil},
@@ -242,7 +221,7 @@ func TestEffects(t *testing.T) {
 		}, nil},
 		{"an image of a job of the operator", byOperator, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
 			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10, about 2m without the job, if a replica takes so long. It then trains from what its script loads",
-		}, atOnce},
+		}, all},
 		{"env", nil, ofJob("env", []any{values{"name": "OF_THE_JOB", "value": "set"}}), []string{"the job criteo restarts"}, all},
 		{"the entry script of a role", nil, ofJob("persiaEnv.PERSIA_DATALOADER_ENTRY", "/workspace/other.py"), []string{"the job criteo restarts"}, []string{"criteo-dataloader"}},
 		{"nodePool of a role", nil, ofJob("dataloader.nodePool", "training"), []string{"the job criteo restarts"}, []string{"criteo-dataloader"}},

@@ -1,7 +1,22 @@
+// Package autoscaler plays GKE's cluster autoscaler. It gives the autoscaled node pools of the simulated Google Cloud
+// the nodes that pods wait for, up to each pool's maximum, and removes empty nodes, down to the pool's minimum. It
+// moves no pod.
+//
+// [Run] works in rounds. A round makes one plan: the pods that the scheduler found
+// no node for go first onto existing nodes with room, and then onto new nodes. A pod
+// thus waits for the node of an earlier round, and does not get another.
+//
+// Pools with queued provisioning get nodes for ProvisioningRequests of GKE's class, all nodes of
+// a request at once, and none for pods. A [Stock] limits what Google Cloud has.
+//
+// Of what a pod asks of its node, a plan sees the requests, the node selector and required node affinity, the
+// tolerations, and required anti-affinity to pods of the same node. It does not see affinity to pods, spread
+// constraints, host ports and volumes.
 package autoscaler
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -103,26 +118,18 @@ func (a *autoscaler) observe(ctx context.Context) (snapshot, error) {
 	if err != nil || len(s.pools) == 0 {
 		return s, err
 	}
-	if s.stocks, err = a.readStock(ctx); err != nil {
+	stocks, stocksErr := a.readStock(ctx)
+	nodes, nodesErr := a.client.CoreV1().Nodes().List(ctx, all)
+	pods, podsErr := a.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, all)
+	daemonSets, setsErr := a.client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, all)
+	classes, classesErr := a.readClasses(ctx)
+	if err := errors.Join(stocksErr, nodesErr, podsErr, setsErr, classesErr); err != nil {
 		return s, err
 	}
-	nodes, err := a.client.CoreV1().Nodes().List(ctx, all)
-	if err != nil {
-		return s, err
-	}
-	s.nodes = pointers(nodes.Items)
-	pods, err := a.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, all)
-	if err != nil {
-		return s, err
-	}
-	s.pods = pointers(pods.Items)
-	daemonSets, err := a.client.AppsV1().DaemonSets(metav1.NamespaceAll).List(ctx, all)
-	if err != nil {
-		return s, err
-	}
-	s.daemonSets = pointers(daemonSets.Items)
-	s.classes, err = a.readClasses(ctx)
-	return s, err
+	return snapshot{
+		pools: s.pools, nodes: pointers(nodes.Items), pods: pointers(pods.Items), daemonSets: pointers(daemonSets.Items),
+		stocks: stocks, classes: classes,
+	}, nil
 }
 
 func pointers[T any](items []T) []*T {
@@ -184,4 +191,43 @@ func (a *autoscaler) cordon(ctx context.Context, node *corev1.Node, closed bool)
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"unschedulable":%t}}`, node.UID, closed)
 	_, err := a.client.CoreV1().Nodes().Patch(ctx, node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{})
 	return err
+}
+
+// StockName is the name of a ConfigMap in kube-system that has a [Stock], as JSON, for the names
+// of pools. Without one, there are machines enough.
+const StockName = "stock"
+
+// Stock describes the machines that Google Cloud can provide for a pool.
+type Stock struct {
+	// Machines is how many nodes the pool can have now.
+	Machines *int `json:"machines,omitempty"`
+	// Broken machines become nodes that take no pods.
+	Broken bool `json:"broken,omitempty"`
+}
+
+func (a *autoscaler) readStock(ctx context.Context) (map[string]Stock, error) {
+	configMap, err := a.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, StockName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	stocks := map[string]Stock{}
+	for pool, text := range configMap.Data {
+		var stock Stock
+		if err := json.Unmarshal([]byte(text), &stock); err != nil {
+			return nil, fmt.Errorf("ConfigMap %s: %s: %w", StockName, pool, err)
+		}
+		stocks[pool] = stock
+	}
+	return stocks, nil
+}
+
+// limit returns how many nodes a pool can have now.
+func (p *plan) limit(pool gke.Pool) int {
+	if machines := p.stocks[pool.Name()].Machines; machines != nil {
+		return min(*machines, pool.Max())
+	}
+	return pool.Max()
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"persia/gcp"
+	"persia/sandbox/files"
 	"persia/sandbox/gcp/google"
 )
 
@@ -37,6 +38,11 @@ var storageDrivers = []string{
 //go:embed addons.yaml
 var addonsYAML []byte
 
+var addons = files.Embedded[struct {
+	Drivers []storagev1.CSIDriver
+	Classes []storagev1.StorageClass
+}]("addons.yaml", addonsYAML)
+
 // ApplyCluster puts into the control plane what GKE puts into a cluster, and returns when the API server
 // serves it. It refuses a cluster without one of the drivers, which the program always turns on. Nothing
 // acts on the kinds of Managed Service for Prometheus.
@@ -46,21 +52,14 @@ func (e Engine) ApplyCluster(ctx context.Context, body google.Body) error {
 			return fmt.Errorf("%s of %s is off, which is not simulated", path, google.Text(body, "name"))
 		}
 	}
-	var addons struct {
-		Drivers []storagev1.CSIDriver
-		Classes []storagev1.StorageClass
-	}
-	if err := yaml.UnmarshalStrict(addonsYAML, &addons); err != nil {
-		return fmt.Errorf("addons.yaml: %w", err)
-	}
 	served, err := customKinds(google.Truth(body, "monitoringConfig.managedPrometheusConfig.enabled"))
 	if err != nil {
 		return err
 	}
 	storage, definitions := e.Client.StorageV1(), e.Extensions.ApiextensionsV1().CustomResourceDefinitions()
 	err = errors.Join(
-		create(ctx, storage.CSIDrivers().Create, addons.Drivers),
-		create(ctx, storage.StorageClasses().Create, addons.Classes),
+		create(ctx, storage.CSIDrivers().Create, addons().Drivers),
+		create(ctx, storage.StorageClasses().Create, addons().Classes),
 		create(ctx, definitions.Create, served))
 	if err != nil {
 		return err
