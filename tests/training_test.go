@@ -11,9 +11,8 @@ import (
 	"persia/internal/testkit"
 )
 
-// trainScript runs the loop of the example's nn-worker with batches that come as they are
-// given: PyTorch and PERSIA are stand-ins.
-const trainScript = `
+// standIns are those of PyTorch and PERSIA, for one nn-worker.
+const standIns = `
 import json, sys
 from unittest import mock
 
@@ -23,13 +22,15 @@ torch.distributed = dist
 for name in ("numpy", "persia", "persia.ctx", "persia.distributed", "persia.embedding.data", "persia.embedding.optim", "persia.env", "persia.logger"):
     sys.modules[name] = mock.MagicMock()
 sys.modules.update({"torch": torch, "torch.distributed": dist, "persia.data": data})
-sys.path.insert(0, "../examples/training")
-import clicks, train
+sys.modules["persia.env"].get_world_size.return_value, sys.modules["persia.env"].get_rank.return_value = 1, 0
+sys.path[:0] = ["../examples/training", "../examples/shop"]
+import checkpoint, clicks, train
+`
 
+// trainScript runs the loop of the example's nn-worker with batches that come as they are given.
+const trainScript = standIns + `
 before, come = json.loads(sys.argv[1])
 clicks.BATCHES = 4
-train.get_world_size = lambda: 1
-train.get_rank = lambda: 0
 
 def batch(number):
     one = mock.MagicMock()
@@ -44,6 +45,25 @@ trained = set(before)
 train.train(ctx, trained)
 print("trained", sorted(trained))
 `
+
+// resumeScript has the examples load a checkpoint, whose learning rate differs from the script's.
+const resumeScript = standIns + `
+for load in lambda ctx: train.load(ctx, "checkpoint"), checkpoint.load:
+    ctx = mock.MagicMock()
+    ctx.dense_optimizer.param_groups = [{"lr": 1, "eps": 1}]
+    ctx.load_torch_state_dict = lambda part, *_, **__: setattr(part, "param_groups", [{"lr": 2, "eps": 2}])
+    load(ctx)
+    print(ctx.dense_optimizer.param_groups)
+`
+
+// TestExampleLearningRate: a training that resumes goes on with the learning rate that its script has now.
+func TestExampleLearningRate(t *testing.T) {
+	command := exec.Command("python3", "-B", "-c", resumeScript)
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "PERSIA_RESUME_DIR=checkpoint"}
+	output, err := command.CombinedOutput()
+	assert.NoError(t, err)
+	assert.Equal(t, "[{'lr': 1, 'eps': 2}]\n[{'lr': 1, 'eps': 2}]\n", string(output))
+}
 
 // TestExampleCountsBatches: PERSIA may send a batch twice, and ends the loop without an
 // error when batches stay away. Neither may pass for a training on all data.

@@ -26,8 +26,12 @@ def load(ctx):
     folder = os.environ.get("PERSIA_RESUME_DIR")
     if folder:
         device = None if torch.cuda.is_available() else "cpu"
+        rates = [group["lr"] for group in ctx.dense_optimizer.param_groups]
         ctx.load_torch_state_dict(ctx.model, os.path.join(folder, "dense.pt"), map_location=device)
         ctx.load_torch_state_dict(ctx.dense_optimizer, os.path.join(folder, "opt.pt"), map_location=device)
+        # The checkpoint has its own learning rate, and the one of train.py applies.
+        for group, rate in zip(ctx.dense_optimizer.param_groups, rates):
+            group["lr"] = rate
         if get_rank() == 0 and "PERSIA_KEEP_EMBEDDINGS" not in os.environ:
             ctx.load_embedding(folder)
     gather(())

@@ -56,8 +56,12 @@ def load(ctx, checkpoint):
     """Go on from a checkpoint. Every nn-worker loads the dense part, and one of them has the
     embedding parameter servers load theirs, unless they have kept them in memory."""
     device = None if torch.cuda.is_available() else "cpu"
+    rates = [group["lr"] for group in ctx.dense_optimizer.param_groups]
     for part, file in ((ctx.model, "dense.pt"), (ctx.dense_optimizer, "opt.pt")):
         ctx.load_torch_state_dict(part, os.path.join(checkpoint, file), map_location=device)
+    # The checkpoint has its own learning rate, and the one of this script applies.
+    for group, rate in zip(ctx.dense_optimizer.param_groups, rates):
+        group["lr"] = rate
     if get_rank() == 0 and "PERSIA_KEEP_EMBEDDINGS" not in os.environ:
         ctx.load_embedding(checkpoint)
 
