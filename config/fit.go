@@ -125,11 +125,11 @@ func (s *Stack) checkCapacity(p *input.Problems) {
 			s.refuseList(p, pool)
 		} else if len(pool.TooLarge) > 0 {
 			p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
-				"has too little %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of "+
-					"ephemeral storage, and %d GPUs; request less, or assign it to another pool%s",
-				cmp.Or(pool.Short(), "room"), pool.TooLarge[0].Name,
+				"has %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of "+
+					"ephemeral storage, and %s; request less, or assign it to another pool%s",
+				lack(pool), pool.TooLarge[0].Name,
 				float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10,
-				pool.Node.EphemeralBytes/capacity.GiB, pool.Node.GPUs, strings.TrimSuffix(", or "+s.remedy(pool), ", or "))
+				pool.Node.EphemeralBytes/capacity.GiB, input.Count(int(pool.Node.GPUs), "GPU"), strings.TrimSuffix(", or "+s.remedy(pool), ", or "))
 		} else if !pool.Fits() {
 			p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
 		}
@@ -140,7 +140,7 @@ func (s *Stack) checkCapacity(p *input.Problems) {
 func tooFew(pool capacity.PoolPlan) string {
 	nodes := fmt.Sprintf("%d × %s", pool.Nodes, pool.Machine.Type)
 	missing, alike := pool.Missing()
-	switch short := cmp.Or(pool.Short(), "room"); {
+	switch {
 	case pool.Needed-pool.Spare <= pool.Nodes:
 		return fmt.Sprintf("%s are too few for %d with pods and %d spare", nodes, pool.Needed-pool.Spare, pool.Spare)
 	case alike:
@@ -148,8 +148,17 @@ func tooFew(pool capacity.PoolPlan) string {
 		return fmt.Sprintf("%s hold %d of %d × %s, %d per node by %s",
 			nodes, kind.Count-missing, kind.Count, kind.Name, pool.Holds(kind), pool.BoundBy)
 	default:
-		return fmt.Sprintf("%s have too little %s for %s, which may come in any order", nodes, short, input.And(pool.Kinds()))
+		return fmt.Sprintf("%s have %s for %s, which may come in any order", nodes, lack(pool), input.And(pool.Kinds()))
 	}
+}
+
+// lack says what the nodes of a pool are short of.
+func lack(pool capacity.PoolPlan) string {
+	short := cmp.Or(pool.Short(), "room")
+	if strings.HasSuffix(short, "s") { // GPUs and pods
+		return "too few " + short
+	}
+	return "too little " + short
 }
 
 // remedy says what to write so that a pool holds its pods: the cheapest way that is known, and how many

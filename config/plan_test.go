@@ -44,7 +44,7 @@ func TestCapacityRefuses(t *testing.T) {
 		{"more than the largest disk", edits{"persia:jobs[0].dataloader.resources.limits[ephemeral-storage]": "100Ti"},
 			"persia:nodePools[1].machineType", []string{"or assign it to another pool\n"}},
 		{"more pods than a node may have", edits{"persia:nodePools[1].maxPodsPerNode": 12, "persia:jobs[0].dataloader.replicas": 20},
-			"persia:nodePools[1].machineType", []string{"too little pods", "write maxPodsPerNode: 20 for the pool loaders"}},
+			"persia:nodePools[1].machineType", []string{"has too few pods for", "write maxPodsPerNode: 20 for the pool loaders"}},
 		{"larger machines that cost less", edits{"persia:nodePools[1].machineType": "n2-standard-32", "persia:jobs[0].dataloader.replicas": 20, "persia:jobs[0].dataloader.resources.limits.memory": "30Gi"},
 			"persia:nodePools[1].autoscaling.maxNodes", []string{"too little memory", "write machineType: n1-standard-64, for 12.16 instead of 13.98 USD an hour, or write 9"}},
 	} {

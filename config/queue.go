@@ -262,9 +262,9 @@ func (s *Stack) checkQuotas(p *input.Problems) {
 			// Kueue has no quota of pods, and no quota of ephemeral storage is too small.
 			asks.Pods, asks.EphemeralBytes = 0, 0
 			if !asks.Within(quota) {
-				p.Invalid(job.At().Child("queue"), job.Queue, "the job would wait forever: the teams together have %d nodes of the "+
+				p.Invalid(job.At().Child("queue"), job.Queue, "the job would wait forever: the teams together have %s of the "+
 					"pool %s, which do not hold its replicas; write a larger number in nodes of a team, or leave nodes out",
-					s.Queue.Nodes(pool), pool)
+					input.Count(s.Queue.Nodes(pool), "node"), pool)
 			}
 		}
 	}

@@ -37,7 +37,7 @@ func TestQueuesRefused(t *testing.T) {
 		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool training belong to teams, but it has 2 for queues", "write a smaller number"}},
 		{"spare nodes", inQueue.And(edits{"persia:nodePools[0].nodes": 3, "persia:nodePools[0].spareNodes": 1, "persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"it has 2 for queues"}},
 		{"nodes that NATS needs", inQueue.And(edits{"persia:nats.nodePool": "loaders", "persia:queue.teams": teams(edits{"loaders": 4})}), "persia:queue.teams", []string{"pool loaders", "it has 3 for queues"}},
-		{"too few nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 1})}), "persia:jobs[0].queue", []string{"the job would wait forever: the teams together have 1 nodes of the pool training"}},
+		{"too few nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 1})}), "persia:jobs[0].queue", []string{"the job would wait forever: the teams together have 1 node of the pool training"}},
 		{"large priority", inQueue.And(edits{"persia:queue.priorities": []any{edits{"name": "a", "value": 2_000_000_000}}}), "persia:queue.priorities[0].value", []string{"1000000000"}},
 		{"no time to start", inQueue.And(edits{"persia:queue.startMinutes": 2000}), "persia:queue.startMinutes", []string{"1440"}},
 		{"Kueue of a new cluster", inQueue.And(edits{"persia:queue.existing": true}), "persia:queue.existing", []string{"a cluster that the stack creates has no Kueue"}},

@@ -2,6 +2,7 @@ package input
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"regexp"
 	"slices"
@@ -114,6 +115,14 @@ func Words[E any](list []E, word func(E) string) []string {
 
 // Or joins words as "a, b or c".
 func Or(words []string) string { return enumerate(words, " or ") }
+
+// Count returns a number and the noun that it counts.
+func Count(number int, of string) string {
+	if number == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", number, of)
+}
 
 // And joins words as "a, b and c".
 func And(words []string) string { return enumerate(words, " and ") }

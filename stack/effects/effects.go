@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/kube"
 	"persia/workload/nats"
 )
@@ -145,7 +146,7 @@ func kept(was, is Training, restarted []string) string {
 		return ""
 	}
 	return fmt.Sprintf(". Its %s keep their memory, if the script has saved its dense state since the newest checkpoint",
-		count(is.servers(), "embedding parameter server"))
+		input.Count(is.servers(), "embedding parameter server"))
 }
 
 // divided says that another number of servers divides the embeddings anew.
@@ -218,7 +219,7 @@ func (u *update) brokers() {
 			}
 		}
 		var effect *Effect
-		switch servers := count(was.Size, "server"); {
+		switch servers := input.Count(was.Size, "server"); {
 		case !stays:
 			effect = u.say("persia:nats", "the NATS cluster %s ends, with its %s", name, servers)
 		case len(paths) > 0:
@@ -248,14 +249,6 @@ func (u *update) withoutNATS(name string) string {
 	}
 	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. "+
 		"The next one begins when NATS answers, and trains %s", name, u.start(training))
-}
-
-// count returns a number and the noun that it counts.
-func count(number int, of string) string {
-	if number == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", number, of)
 }
 
 // minutes returns a duration without seconds, like 2h30m.

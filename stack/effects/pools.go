@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/gcp"
 	"persia/infra/gpu"
 )
@@ -173,7 +174,7 @@ func (u *update) pools() {
 			}
 		case recreates:
 			u.onPool(name, is.rounds, true, u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. "+
-				"This takes %s, about %s if a round takes %s", name, is.atOnce, count(is.rounds, "round"),
+				"This takes %s, about %s if a round takes %s", name, is.atOnce, input.Count(is.rounds, "round"),
 				minutes(time.Duration(is.rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime)))
 		default:
 			u.onPool(name, 0, true, u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool "+
@@ -222,7 +223,7 @@ func lostNodes(was, is pool) []string {
 		}
 	}
 	if had == 0 && has > 0 && is.nodes < was.most {
-		lost = append(lost, fmt.Sprintf("down to %s, which it chooses, if autoscaling has created more", count(is.nodes, "node")))
+		lost = append(lost, fmt.Sprintf("down to %s, which it chooses, if autoscaling has created more", input.Count(is.nodes, "node")))
 	}
 	return lost
 }
@@ -263,14 +264,14 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 				"because the operator creates no pod again", roles, name)
 		case rounds > 0:
 			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. "+
-				"To lose one attempt only, suspend the job first", roles, name, count(rounds, "attempt"), u.start(is))
+				"To lose one attempt only, suspend the job first", roles, name, input.Count(rounds, "attempt"), u.start(is))
 		default:
 			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready "+
 				"on other nodes, and trains %s", roles, name, u.start(is))
 		}
 		servers := u.before.Brokers[training.contract().NATS]
 		if servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
-			say("%s of the job %s: %s", count(servers.Size, "NATS server"), name, u.withoutNATS(name))
+			say("%s of the job %s: %s", input.Count(servers.Size, "NATS server"), name, u.withoutNATS(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {

@@ -56,7 +56,7 @@ func Run(ctx context.Context, name string, gcloud Gcloud) ([]Check, error) {
 	}
 	r := &report{stack: stack, gcloud: gcloud, answers: map[string]answer{}}
 	plan := stack.Plan()
-	r.add("stack file", OK, fmt.Sprintf("its %d pods fit on %d nodes", plan.Pods, plan.Nodes), "")
+	r.add("stack file", OK, fmt.Sprintf("its %s fit on %s", input.Count(plan.Pods, "pod"), input.Count(plan.Nodes, "node")), "")
 	if stack.Cluster.Existing != nil {
 		return r.checks, nil
 	}

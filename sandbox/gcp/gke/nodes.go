@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/retry"
 
+	"persia/config/input"
 	"persia/gcp"
 	"persia/sandbox/gcp/google"
 )
@@ -50,7 +51,7 @@ func (e Engine) ApplyPool(ctx context.Context, path string, body google.Body, pr
 		return err
 	}
 	wanted := pool.wanted(existing)
-	progress(fmt.Sprintf("%d nodes", len(wanted)))
+	progress(input.Count(len(wanted), "node"))
 	if err := apply(ctx, e.Client, pool, wanted, existing); err != nil || !isReal {
 		return err
 	}
