@@ -25,8 +25,6 @@ type Plan struct {
 	HourlyCost *float64
 	// NoRegion is true if the region of the nodes is unknown, and so are list prices.
 	NoRegion bool
-	// LastHourlyCost is the cost after the last update, or nil if it is unknown.
-	LastHourlyCost *float64
 	// Trainings are the running jobs, as the stack file expects them and as they were measured.
 	Trainings []Training
 }

@@ -83,13 +83,17 @@ func TestPlan(t *testing.T) {
 	assert.Equal(t, 5, plan.Nodes)
 	require.NotNil(t, plan.HourlyCost)
 	assert.InDelta(t, 4*0.4+0.1, *plan.HourlyCost, 1e-9)
-	last := 0.4
-	plan.LastHourlyCost = &last
-	for _, text := range []string{"3 of 4", "64% of 28", "\na        9      3       worker\n",
-		"\nSTRANDED IN  CPU  MEMORY  GPUS  BOUND BY\na            3    45Gi          CPU\n",
-		"1.60         list price of 2025-03-06", "0.10         of the stack file", "\nall      1.70         at the last update: 0.40\n", "not your contract"} {
+	for _, text := range []string{"3 of 4", "64% of 28", "\na        9      3         worker\n",
+		"\nIDLE IN  CPU  MEMORY  GPUS  LIMIT\na        3    45Gi          CPU\n",
+		"1.60         list price\n", "0.10         of the stack file", "\nall      1.70\n", "not your contract"} {
 		assert.Contains(t, plan.String(), text)
 	}
+	changed, others := plan.Since([]any{plan.Decisive()[0]})
+	assert.True(t, strings.HasPrefix(changed, "COST OF"), changed)
+	assert.True(t, strings.HasPrefix(others, "NODE POOL"), others)
+	last := 0.4
+	assert.Equal(t, "USD 1.70 an hour, 1,241 a month (+1.30 an hour)", plan.Cost(&last))
+	assert.Equal(t, "USD 1.70 an hour, 1,241 a month", plan.Cost(plan.HourlyCost))
 }
 
 // TestUpgradedJobs: many names of jobs would make the table too wide.

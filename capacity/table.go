@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -9,13 +10,60 @@ import (
 	"persia/gcp"
 )
 
-// String returns the plan as tables for people: the pools, the quotas, the cost.
+// String returns the plan as tables for people.
 func (p Plan) String() string {
-	var text strings.Builder
-	for _, table := range []*table{p.pools(), p.stranded(), p.pods(), p.upgrades(), p.ranges(), p.quotas(), p.costs(), p.trainings()} {
-		table.writeTo(&text)
+	changed, others := p.Since(nil)
+	return changed + "\n" + others
+}
+
+// Since returns the tables for people to decide by that differ from [Plan.Decisive] of an earlier plan, and all others.
+func (p Plan) Since(earlier []any) (changed, others string) {
+	var differ, rest []string
+	for _, table := range filled(p.pools(), p.quotas(), p.costs(), p.trainings()) {
+		if slices.Contains(earlier, any(table)) {
+			rest = append(rest, table)
+		} else {
+			differ = append(differ, table)
+		}
 	}
-	return text.String()
+	rest = append(rest, filled(p.idle(), p.pods(), p.upgrades(), p.ranges())...)
+	return strings.Join(differ, "\n"), strings.Join(rest, "\n")
+}
+
+// Decisive returns the tables for people to decide by. What was measured is not in them, because it changes by itself.
+func (p Plan) Decisive() []string {
+	p.Trainings = slices.DeleteFunc(slices.Clone(p.Trainings), func(t Training) bool { return t.Measured != nil })
+	return filled(p.pools(), p.quotas(), p.costs(), p.trainings())
+}
+
+// Cost says in a line what all nodes cost, and the difference to a cost that may be nil, or which machines have no price.
+func (p Plan) Cost(last *float64) string {
+	if p.HourlyCost == nil {
+		var machines []string
+		for _, pool := range p.Pools {
+			if pool.HourlyCost == nil && !slices.Contains(machines, pool.Machine.Type) {
+				machines = append(machines, pool.Machine.Type)
+			}
+		}
+		return fmt.Sprintf("cost unknown: no price of %s (`persia prices`)", strings.Join(machines, ", "))
+	}
+	hourly := math.Round(*p.HourlyCost*100) / 100
+	text := fmt.Sprintf("%s %.2f an hour, %s a month", gcp.PriceCurrency, hourly, thousands(int(hourly*hoursAMonth)))
+	if last != nil && dollars(*last) != dollars(hourly) {
+		text += fmt.Sprintf(" (%+.2f an hour)", hourly-*last)
+	}
+	return text
+}
+
+// hoursAMonth is the length of Google's average month.
+const hoursAMonth = 730
+
+// thousands returns a number with commas.
+func thousands(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", thousands(n/1000), n%1000)
 }
 
 func (p Plan) pools() *table {
@@ -29,9 +77,9 @@ func (p Plan) pools() *table {
 	return table
 }
 
-// stranded says what no pod requests on the nodes that are needed, and which resource is used up first.
-func (p Plan) stranded() *table {
-	table := newTable("STRANDED IN", "CPU", "MEMORY", "GPUS", "BOUND BY")
+// idle says what no pod requests on the nodes that are needed, and which resource is used up first.
+func (p Plan) idle() *table {
+	table := newTable("IDLE IN", "CPU", "MEMORY", "GPUS", "LIMIT")
 	for _, pool := range p.Pools {
 		gpus := ""
 		if pool.Node.GPUs > 0 {
@@ -43,7 +91,7 @@ func (p Plan) stranded() *table {
 }
 
 func (p Plan) pods() *table {
-	table := newTable("PODS OF", "COUNT", "A NODE", "POD")
+	table := newTable("PODS OF", "COUNT", "PER NODE", "POD")
 	for _, pool := range p.Pools {
 		for _, pods := range pool.Pods {
 			table.row(pool.Name, fmt.Sprint(pods.Count), fmt.Sprint(pool.Holds(pods)), pods.Name)
@@ -55,7 +103,7 @@ func (p Plan) pods() *table {
 
 // upgrades is empty for an existing cluster, which others upgrade.
 func (p Plan) upgrades() *table {
-	table := newTable("UPGRADE OF", "ADDITIONAL NODES", "UNAVAILABLE NODES", "ROUNDS", "ENDED ATTEMPTS")
+	table := newTable("UPGRADE OF", "EXTRA", "DOWN AT ONCE", "ROUNDS", "RESTARTS")
 	if !slices.ContainsFunc(p.Pools, func(pool PoolPlan) bool { return pool.Upgrade.Rounds > 0 }) {
 		return table
 	}
@@ -81,7 +129,7 @@ func names(jobs []string) string {
 }
 
 func (p Plan) ranges() *table {
-	table := newTable("ADDRESSES OF", "RANGE", "NEEDED", "HELD")
+	table := newTable("ADDRESSES OF", "RANGE", "NEEDED", "AVAILABLE")
 	for _, r := range p.Ranges {
 		table.row(r.Name, r.CIDR, fmt.Sprint(r.Needed), fmt.Sprint(r.Size))
 	}
@@ -107,17 +155,13 @@ func (p Plan) costs() *table {
 			table.row(pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
 		case pool.Listed:
 			table.note = fmt.Sprintf("List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
-			table.row(pool.Name, pool.cost(), "list price of "+gcp.PriceDate)
+			table.row(pool.Name, pool.cost(), "list price")
 		default:
 			table.row(pool.Name, pool.cost(), "of the stack file")
 		}
 	}
 	if p.HourlyCost != nil {
-		last := ""
-		if p.LastHourlyCost != nil {
-			last = "at the last update: " + dollars(*p.LastHourlyCost)
-		}
-		table.row("all", dollars(*p.HourlyCost), last)
+		table.row("all", dollars(*p.HourlyCost))
 	}
 	return table
 }
@@ -164,7 +208,7 @@ func (t Training) cells() []string {
 	return []string{t.Job, fails, interval, fmt.Sprintf("%.0f%%", t.Useful()*100), cost}
 }
 
-// table aligns columns. The last cells of a row may be left out. A table without rows is not written.
+// table aligns columns. The last cells of a row may be left out.
 type table struct {
 	text  strings.Builder
 	cells *tabwriter.Writer
@@ -185,18 +229,21 @@ func (t *table) row(cells ...string) {
 	_, _ = fmt.Fprintln(t.cells, strings.Join(cells, "\t")) // into memory
 }
 
-func (t *table) writeTo(text *strings.Builder) {
-	if t.rows < 2 {
-		return // nothing but the header
+// filled returns the tables that have more than a header.
+func filled(tables ...*table) []string {
+	var texts []string
+	for _, t := range tables {
+		if t.rows < 2 {
+			continue
+		}
+		_ = t.cells.Flush() // into memory
+		text := ""
+		for line := range strings.Lines(t.text.String()) {
+			text += strings.TrimRight(line, " \n") + "\n"
+		}
+		texts = append(texts, text+t.note)
 	}
-	if text.Len() > 0 {
-		text.WriteString("\n")
-	}
-	_ = t.cells.Flush() // into memory
-	for line := range strings.Lines(t.text.String()) {
-		text.WriteString(strings.TrimRight(line, " \n") + "\n")
-	}
-	text.WriteString(t.note)
+	return texts
 }
 
 // Kinds returns the pods of a pool, like "8 × nnWorker of criteo".

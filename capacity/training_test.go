@@ -114,7 +114,7 @@ func TestMeasure(t *testing.T) {
 	} {
 		measured, err := guess.Measure(c.record, "a/b/c/train")
 		require.NoError(t, err, name)
-		lines := strings.Split(Plan{Trainings: []Training{measured}}.String(), "\n")
+		lines := strings.Split(filled(Plan{Trainings: []Training{measured}}.trainings())[0], "\n")
 		assert.Equal(t, "train, "+c.want, strings.Join(strings.Fields(lines[len(lines)-2]), " "), name)
 	}
 	for name, record := range map[string]string{

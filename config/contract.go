@@ -195,7 +195,8 @@ const (
 	// Completion and MetricsGateway are the label app.kubernetes.io/name of what a job runs besides its roles.
 	Completion     = "completion"
 	MetricsGateway = "metrics-gateway"
-	// NeedsTitle and EffectsTitle begin what the program says of a stack's needs, and of what an update does.
+	// NeedsTitle, DetailsTitle and EffectsTitle begin what the program says of a stack's needs, and of what an update does.
 	NeedsTitle   = "What the stack needs:"
+	DetailsTitle = "In detail, and unchanged:"
 	EffectsTitle = "What this update does to what runs:"
 )

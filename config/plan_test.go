@@ -161,11 +161,12 @@ func TestPlanWithoutAPrice(t *testing.T) {
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
+	assert.Equal(t, "cost unknown: no price of m1-ultramem-160 (`persia prices`)", plan.Cost(nil))
 	assert.Contains(t, plan.String(), `
 COST OF   USD AN HOUR  PRICE
-system    0.27         list price of 2025-03-06
+system    0.27         list price
 training  60.00        of the stack file
-loaders   8.38         list price of 2025-03-06
+loaders   8.38         list price
 ps        unknown      no list price: set hourlyPrice of m1-ultramem-160
 List prices of 2025-03-06: not your contract`)
 }

@@ -5,6 +5,7 @@ package stack
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -91,9 +92,6 @@ func (d *deployment) read(files fs.FS) (err error) {
 	d.ran = effects.Read(d.before.Resources)
 	d.replaced = gke.Replaced(d.cfg.Project, d.cfg.Cluster, d.before.Resources)
 	d.plan = d.cfg.Plan(d.ran.Leaving(d.cfg.Pools())...)
-	if cost, ok := d.before.Outputs[hourlyCost].(float64); ok {
-		d.plan.LastHourlyCost = &cost
-	}
 	return nil
 }
 
@@ -108,16 +106,49 @@ func (d *deployment) check() (err error) {
 			return err
 		}
 	}
-	if err := d.ctx.Log.Info(config.NeedsTitle+"\n\n"+d.plan.String(), nil); err != nil {
+	if err := d.sayNeeds(); err != nil {
 		return err
 	}
-	warnings := d.cfg.Warnings()
+	warnings := slices.Concat(d.cfg.Warnings(), d.idle())
 	if len(d.before.Outputs) == 0 { // no update has succeeded
 		warnings = slices.Concat(warnings, d.cfg.FirstWarnings())
 	}
 	warnings = append(warnings, gke.ReplaceWarning(d.replaced, d.cfg.Cluster),
 		gke.AccessWarning(d.cfg.Project, d.cfg.Cluster, d.before.Resources))
 	return cmp.Or(d.warn(warnings...), refused)
+}
+
+// sayNeeds says in a preview what the stack needs. What differs from the last update comes first.
+func (d *deployment) sayNeeds() error {
+	if !d.ctx.DryRun() {
+		return nil
+	}
+	earlier, _ := d.before.Outputs[lastTables].([]any)
+	changed, others := d.plan.Since(earlier)
+	sum := input.Count(d.plan.Nodes, "node")
+	if gpus := int(d.plan.Allocatable.GPUs); gpus > 0 {
+		sum += ", " + input.Count(gpus, "GPU")
+	}
+	if changed == "" {
+		sum += ", unchanged"
+	}
+	var last *float64
+	if cost, known := d.before.Outputs[hourlyCost].(float64); known {
+		last = &cost
+	}
+	err := d.ctx.Log.Info(config.DetailsTitle+"\n\n"+others, nil)
+	return cmp.Or(err, d.ctx.Log.Info(fmt.Sprintf("%s %s; %s\n\n%s", config.NeedsTitle, sum, d.plan.Cost(last), changed), nil))
+}
+
+// idle warns of GPUs that are paid for on nodes where jobs use others.
+func (d *deployment) idle() (warnings []string) {
+	for _, pool := range d.plan.Pools {
+		if idle := pool.Stranded.GPUs; idle > 0 && pool.Used.GPUs > 0 {
+			warnings = append(warnings, fmt.Sprintf("persia:nodePools: %d of %s of the pool %s idle", idle,
+				input.Count(int(idle+pool.Used.GPUs), "GPU"), pool.Name))
+		}
+	}
+	return warnings
 }
 
 // refuse refuses what an update could not finish.
@@ -214,8 +245,12 @@ func (d *deployment) effects() []effects.Effect {
 	return effects.Of(d.ran, after, paths)
 }
 
-// hourlyCost is the name of the output with the cost of all nodes for an hour.
-const hourlyCost = "hourlyCost"
+// hourlyCost is the name of the output with the cost of all nodes for an hour, and lastTables that of the tables for people
+// to decide by, which Pulumi does not show.
+const (
+	hourlyCost = "hourlyCost"
+	lastTables = "__plan"
+)
 
 // export exports all outputs of the stack.
 func (d *deployment) export() {
@@ -228,6 +263,7 @@ func (d *deployment) export() {
 		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
 		"checkpointVolumes": volumes,
 		"serviceAccounts":   serviceAccounts(d.before.ID, d.cfg),
+		lastTables:          pulumi.ToStringArray(d.plan.Decisive()),
 	}
 	if d.cluster.Access != nil {
 		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint

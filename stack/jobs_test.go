@@ -67,3 +67,13 @@ func TestMeasureGivesUp(t *testing.T) {
 		}))
 	})
 }
+
+// TestIdle warns of GPUs beside those that a job uses, and not of nodes that no job uses.
+func TestIdle(t *testing.T) {
+	for gpus, want := range map[int][]string{8: nil, 6: {"persia:nodePools: 4 of 16 GPUs of the pool training idle"}} {
+		limits := testkit.Edits{"cpu": 8, "memory": "60Gi", "nvidia.com/gpu": gpus}
+		cfg := testkit.Must(testkit.Load(t, testkit.Edits{"persia:jobs[0].nnWorker.resources.limits": limits}))(t)
+		d := deployment{cfg: cfg, plan: cfg.Plan()}
+		assert.Equal(t, want, d.idle())
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"persia/config"
+	"persia/config/input"
 )
 
 // most limits a comment, in bytes. GitHub allows 65,536 characters, and the rehearsal of the stack needs some of them.
@@ -34,11 +35,11 @@ func comment(title, stack string, p *preview, code int) string {
 	}
 	part("> [!CAUTION]\n> **"+strings.TrimSuffix(config.EffectsTitle, ":")+".**", "text", wrapped(p.effects, width))
 	removed := p.removed()
-	part(fmt.Sprintf("> [!CAUTION]\n> **%s.** What is replaced is deleted too, with everything that runs on it or is in it.",
-		count(len(removed), "resource is deleted or replaced", "resources are deleted or replaced")), "diff", strings.Join(removed, "\n"))
-	part(fmt.Sprintf("> [!WARNING]\n> **%s.**", count(len(p.warnings), "warning", "warnings")), "text",
+	part(fmt.Sprintf("> [!CAUTION]\n> **This deletes or replaces %s.** What is replaced is deleted too, with everything that runs on it "+
+		"or is in it.", input.Count(len(removed), "resource")), "diff", strings.Join(removed, "\n"))
+	part(fmt.Sprintf("> [!WARNING]\n> **%s.**", input.Count(len(p.warnings), "warning")), "text",
 		wrapped(strings.Join(p.warnings, "\n\n"), width))
-	part("### "+strings.TrimSuffix(config.NeedsTitle, ":"), "text", p.needs)
+	part("### "+strings.TrimSuffix(config.NeedsTitle, ":"), "text", strings.TrimSpace(p.sum+"\n\n"+p.needs))
 	if diff := strings.TrimSuffix(p.diff(), "\n"); diff != "" {
 		// It is folded until a reader opens it.
 		fmt.Fprintf(&text, "\n<details>\n<summary>Every change in full</summary>\n%s\n</details>\n", block("diff", clip(diff, most-text.Len())))
@@ -51,10 +52,7 @@ func headline(p *preview, code int) string {
 	if code != 0 {
 		return "failed"
 	}
-	if cost := p.cost(); cost != "" {
-		return p.counts() + "; " + cost
-	}
-	return p.counts()
+	return strings.TrimSuffix(p.counts()+"; "+p.cost, "; ")
 }
 
 // problems returns the errors, or, if there are none, the end of the output, where a command says why it failed.
@@ -71,18 +69,10 @@ func (p *preview) removed() []string {
 	var removed []string
 	for _, change := range p.changes {
 		if change.removes() && !change.bookkeeping() {
-			removed = append(removed, fmt.Sprintf("- %-8s %s  %s%s", change.Op, change.Type, change.name(), change.kept()))
+			removed = append(removed, change.title())
 		}
 	}
 	return removed
-}
-
-// count returns a number and the noun that it counts.
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // block returns a code block, with a fence that its text does not have.

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/testkit"
 	"persia/stack/effects"
 )
 
@@ -60,7 +61,7 @@ func costs(hourly float64) object { return object{"hourlyCost": hourly} }
 
 // edit is a preview with each kind of event.
 var edit = []object{
-	said("info", "What the stack needs:\n\nNODE POOL  NODES\nsystem     1\n"),
+	said("info", "What the stack needs: 1 node; USD 3.50 an hour, 2,555 a month (+1.50 an hour)\n\nNODE POOL  NODES\nsystem     1\n"),
 	said("warning", "persia:jobs[0].image: the tag is latest, which may be another image tomorrow; write a version"),
 	said("warning", effects.Text([]effects.Effect{{Text: "the job a ends"}, {Text: "the pool b goes"}})),
 	planned("same", "kubernetes:core/v1:Service", "kept", object{"a": 1}, object{"a": 1}),
@@ -74,104 +75,22 @@ var edit = []object{
 	planned("replace", "kubernetes:batch/v1:Job", "a-completion", object{"metadata": object{"labels": object{"app.kubernetes.io/name": "completion"}}}, nil),
 	planned("create", "kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition", "workloads", nil, object{"spec": object{"group": "kueue", "names": "w"}}),
 	outputs(costs(2), costs(3.5)),
+	said("info", "In detail, and unchanged:\n\nPODS OF  COUNT\nsystem   3\n"),
 }
 
-const edited = `<!-- persia-preview: dev -->
-<!-- persia-changes: FINGERPRINT -->
-## Preview of stack dev: 2 to create, 2 to update, 1 to delete, 2 to replace; USD 3.50 an hour (+1.50)
-
-> [!CAUTION]
-> **What this update does to what runs.**
-
-~~~text
-- the job a ends
-- the pool b goes
-~~~
-
-> [!CAUTION]
-> **2 resources are deleted or replaced.** What is replaced is deleted too, with everything that runs on it or is in it.
-
-~~~diff
-- replace  kubernetes:nats.io/v1alpha2:NatsCluster  nats
-- delete   gcp:storage/bucket:Bucket  vol [retain]
-~~~
-
-> [!WARNING]
-> **1 warning.**
-
-~~~text
-persia:jobs[0].image: the tag is latest, which may be another image tomorrow; write a version
-~~~
-
-### What the stack needs
-
-~~~text
-NODE POOL  NODES
-system     1
-~~~
-
-<details>
-<summary>Every change in full</summary>
-
-~~~diff
-! kubernetes:apps/v1:StatefulSet  loader (update)
-+     new: "a"
--     old: true
-!     replicas: 1 => 33554432
-! kubernetes:batch/v1:Job  a-completion (replace)
--     metadata.labels.app.kubernetes.io/name: "completion"
-! kubernetes:core/v1:ConfigMap  scripts (update)
-!     launch.py: 2 lines, SHA-256 911169ddaaf146af => 2 lines, SHA-256 b72cf6d7918130f7
-! kubernetes:nats.io/v1alpha2:NatsCluster  nats (replace)
-!     status.ready
-+ kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition  workloads (create)
-+     2 values, SHA-256 f7c3550c3b5d95b1
-+ kubernetes:core/v1:PersistentVolume  ckpt (create)
-+     id: computed
-+     spec.capacity: "10Gi"
-+     spec.modes[0]: "ReadWriteOnce"
-- gcp:storage/bucket:Bucket  vol (delete) [retain]
-outputs
-!     hourlyCost: 2 => 3.5
-~~~
-
-</details>
-`
-
 func TestMarkdown(t *testing.T) {
-	p := read(written(t, edit...))
-	want := strings.NewReplacer("~~~", "```", "FINGERPRINT", p.fingerprint()).Replace(edited)
-	assert.Equal(t, want, comment("Preview", "dev", p, 0))
+	testkit.AssertFile(t, "comment.txt", comment("Preview", "dev", read(written(t, edit...)), 0))
 }
 
 // TestTerminal: what a reader should not miss is last, in lines that fit, and in colors where there are some.
 func TestTerminal(t *testing.T) {
 	p := read(written(t, edit...))
-	text := forTerminal(p, false)
-	assert.Equal(t, `! kubernetes:apps/v1:StatefulSet  loader (update)
-! kubernetes:batch/v1:Job  a-completion (replace)
-! kubernetes:core/v1:ConfigMap  scripts (update)
-! kubernetes:nats.io/v1alpha2:NatsCluster  nats (replace)
-+ kubernetes:apiextensions.k8s.io/v1:CustomResourceDefinition  workloads (create)
-+ kubernetes:core/v1:PersistentVolume  ckpt (create)
-- gcp:storage/bucket:Bucket  vol (delete) [retain]
-
-What the stack needs:
-
-NODE POOL  NODES
-system     1
-
-warning: persia:jobs[0].image: the tag is latest, which may be another image
-  tomorrow; write a version
-
-What this update does to what runs:
-- the job a ends
-- the pool b goes
-
-2 to create, 2 to update, 1 to delete, 2 to replace; USD 3.50 an hour (+1.50)
-`, text)
-	assert.Contains(t, forTerminal(p, true), "\n!     replicas: 1 => 33554432\n")
-	assert.Equal(t, "\nno changes; USD 2.00 an hour\n", forTerminal(read(written(t, outputs(nil, costs(2)))), false), "at first")
+	testkit.AssertFile(t, "terminal.txt", forTerminal(p, false))
+	for _, text := range []string{"\n!     replicas: 1 => 33554432\n", "(create)\n", "\nIn detail, and unchanged:\nPODS OF  COUNT\nsystem   3\n"} {
+		assert.Contains(t, forTerminal(p, true), text)
+	}
+	unchanged := read(written(t, said("info", "What the stack needs: 1 node, unchanged; cost unknown: no price of x\n\n")))
+	assert.Equal(t, "\nWhat the stack needs: 1 node, unchanged\n\nno changes; cost unknown: no price of x\n", forTerminal(unchanged, false))
 	color.NoColor = false
 	t.Cleanup(func() { color.NoColor = true })
 	assert.Contains(t, forTerminal(p, false), "\x1b[31m- gcp:storage/bucket:Bucket  vol (delete) [retain]\x1b[0m\n")

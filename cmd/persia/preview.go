@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"persia/config"
+	"persia/config/input"
 )
 
 // event has the fields of an engine event that a comment needs (apitype.EngineEvent in Pulumi's SDK).
@@ -42,8 +43,9 @@ type side struct {
 
 // preview has the parts of a preview.
 type preview struct {
-	// needs are the tables of capacity, quotas and cost.
-	needs string
+	// sum says how much the stack needs, and cost what that costs. needs are the tables that differ from those of the last
+	// update, and details the others.
+	sum, cost, needs, details string
 	// errors and warnings are of the program and of the engine.
 	errors, warnings []string
 	// effects is the program's text about the effects of the update on what runs.
@@ -92,7 +94,11 @@ var engineSays = regexp.MustCompile(`^an unhandled error occurred: (1 error occu
 
 func (p *preview) diagnostic(severity, message string) {
 	if text, ok := strings.CutPrefix(message, config.NeedsTitle); ok {
-		p.needs = strings.Trim(text, "\n")
+		first, tables, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		p.sum, p.cost, _ = strings.Cut(first, "; ")
+		p.needs = strings.Trim(tables, "\n")
+	} else if text, ok := strings.CutPrefix(message, config.DetailsTitle); ok {
+		p.details = strings.Trim(text, "\n")
 	} else if text, ok := strings.CutPrefix(message, config.EffectsTitle); ok {
 		p.effects = strings.TrimSpace(text)
 	} else if severity == "error" {
@@ -134,26 +140,33 @@ func (s step) title() string {
 	return fmt.Sprintf("%s %s  %s (%s)%s", s.sign(), s.Type, s.name(), s.Op, s.kept())
 }
 
-// bookkeeping reports whether the step is of the Job that says whether a training is complete. It is replaced with each
-// change of the training, and runs nothing of it.
+// bookkeeping reports whether the step is of what runs nothing: of Pulumi and of the program's groups, and the
+// replacement of the Job that says whether a training is complete, which comes with each change of the training.
 func (s step) bookkeeping() bool {
 	metadata, _ := s.Old.Inputs["metadata"].(map[string]any)
 	labels, _ := metadata["labels"].(map[string]any)
-	return s.Type == "kubernetes:batch/v1:Job" && labels["app.kubernetes.io/name"] == config.Completion
+	return strings.HasPrefix(s.Type, "pulumi:") || strings.HasPrefix(s.Type, config.Namespace+":") ||
+		s.Op == "replace" && s.Type == "kubernetes:batch/v1:Job" && labels["app.kubernetes.io/name"] == config.Completion
 }
 
-// cost returns what an hour costs after the update, and the difference, or "".
-func (p *preview) cost() string {
-	before, had := p.outputs.Old.Outputs["hourlyCost"].(float64)
-	after, has := p.outputs.New.Outputs["hourlyCost"].(float64)
-	switch {
-	case !has:
-		return ""
-	case had && before != after:
-		return fmt.Sprintf("USD %.2f an hour (%+.2f)", after, after-before)
-	default:
-		return fmt.Sprintf("USD %.2f an hour", after)
+// titles returns the changes, one a line. New Kubernetes objects are one line.
+func (p *preview) titles() []string {
+	var titles []string
+	objects := 0
+	for _, change := range p.changes {
+		switch {
+		case change.bookkeeping():
+		case change.Op == "create" && strings.HasPrefix(change.Type, "kubernetes:"):
+			objects++
+		default:
+			titles = append(titles, change.title())
+		}
 	}
+	if objects > 0 {
+		titles = append(titles, "+ "+input.Count(objects, "Kubernetes object"))
+	}
+	slices.Sort(titles)
+	return titles
 }
 
 // diff is the change of each resource and of the outputs, sorted, because the engine has no order.
@@ -250,7 +263,9 @@ func (p *preview) fingerprint() string {
 func (p *preview) counts() string {
 	of, counts := map[string]int{}, []string{}
 	for _, change := range p.changes {
-		of[change.Op]++
+		if !change.bookkeeping() {
+			of[change.Op]++
+		}
 	}
 	for _, operation := range operations {
 		if of[operation] > 0 {

@@ -30,15 +30,12 @@ var (
 )
 
 // forTerminal returns what a preview would change, and below it, next to the prompt, what a reader should not miss: the
-// tables, warnings, what happens to what runs, and the cost. With diff, it has each value that changes.
+// tables that differ, warnings, what happens to what runs, and the cost. With diff, it has each value that changes, and
+// all tables.
 func forTerminal(p *preview, diff bool) string {
 	width := terminalWidth(os.Stdout)
 	var text strings.Builder
-	var changes []string
-	for _, change := range p.changes {
-		changes = append(changes, change.title()+"\n")
-	}
-	slices.Sort(changes)
+	changes := p.titles()
 	if diff {
 		changes = slices.Collect(strings.Lines(p.diff()))
 	}
@@ -50,8 +47,14 @@ func forTerminal(p *preview, diff bool) string {
 		}
 		text.WriteString(paint(strings.TrimSuffix(line, "\n")) + "\n")
 	}
+	if p.sum != "" {
+		fmt.Fprintf(&text, "\n%s\n", bold(config.NeedsTitle+" "+p.sum))
+	}
 	if p.needs != "" {
-		fmt.Fprintf(&text, "\n%s\n\n%s\n", bold(config.NeedsTitle), p.needs)
+		fmt.Fprintf(&text, "%s\n", p.needs)
+	}
+	if diff {
+		fmt.Fprintf(&text, "\n%s\n%s\n", bold(config.DetailsTitle), p.details)
 	}
 	for _, warning := range p.warnings {
 		fmt.Fprintf(&text, "\n%s\n", yellow(wrapped("warning: "+warning, width)))

@@ -27,18 +27,28 @@ func TestDev(t *testing.T) {
 	persia := filepath.Join(t.TempDir(), "persia")
 	output, err := exec.CommandContext(t.Context(), "go", "build", "-o", persia, "persia/cmd/persia").CombinedOutput()
 	require.NoError(t, err, string(output))
-	s.subtest(t, "commands before up", s.assertCommandsBeforeUp)
+	// The sandbox command looks for its toolchain next to the stack files.
+	require.NoError(t, os.Symlink(testkit.Must(filepath.Abs(".."))(t), filepath.Join(s.project, "sandbox")))
+	s.subtest(t, "commands before up", func() { s.assertCommandsBeforeUp(persia) })
 
 	stdout, _, err := s.command("up")
 	require.NoError(t, err, stdout)
-	assert.Contains(t, stdout, "StatefulSet adult-income-nn-worker")
-	assert.Contains(t, stdout, "kubectl get pods -A")
+	s.assertTour("make up", stdout)
 	kubeconfig, _, err := s.command("kubeconfig")
 	require.NoError(t, err)
 	assert.FileExists(t, strings.TrimSuffix(kubeconfig, "\n"), "the path and nothing else")
 	s.cluster = newCluster(t, s.s)
 
 	s.subtest(t, "objects and outputs", s.assertDev)
+	s.subtest(t, "the tour's edit", func() {
+		before := s.values
+		s.edit(`jobs: [{name: adult-income, dataloader: {replicas: 2}}]`)
+		shown := s.preview(persia, "preview")
+		s.assertTour("make preview", shown)
+		assert.LessOrEqual(s.t, strings.Count(shown, "\n"), 20, shown)
+		s.values = before
+		s.edit()
+	})
 	s.subtest(t, "comments", func() { s.assertComment(persia) })
 	s.subtest(t, "status", func() { s.assertStatus(persia) })
 	s.subtest(t, "ports", func() { assertListensOnLoopbackOnly(s.t, s.dir) })
@@ -55,7 +65,26 @@ func TestDev(t *testing.T) {
 	s.down()
 }
 
-func (s *stack) assertCommandsBeforeUp() {
+// preview runs a command of persia on a preview by the sandbox.
+func (s *stack) preview(persia, command string) string {
+	return string(testkit.Must(exec.CommandContext(s.t.Context(), persia, command, "--stack", s.name, "--",
+		executable, "preview", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output())(s.t))
+}
+
+// assertTour checks that a command prints what docs/start/sandbox.md shows first, but for lines with an ellipsis.
+func (s *stack) assertTour(command, printed string) {
+	_, shown, found := strings.Cut(testkit.Read(s.t, filepath.Join(repository, "docs/start/sandbox.md")), "    $ "+command+"\n")
+	require.True(s.t, found, command)
+	for line := range strings.SplitSeq(shown[:regexp.MustCompile(`(?m)^\S`).FindStringIndex(shown)[0]], "\n") {
+		if line = strings.TrimPrefix(line, "    "); !strings.Contains(line, "…") && !strings.HasPrefix(line, "up after") {
+			assert.Contains(s.t, printed, line+"\n")
+		}
+	}
+}
+
+func (s *stack) assertCommandsBeforeUp(persia string) {
+	first := s.preview(persia, "preview")
+	assert.LessOrEqual(s.t, strings.Count(first, "\n"), 60, first)
 	for _, command := range []string{"status", "kubeconfig"} {
 		_, stderr, err := s.command(command)
 		assert.Error(s.t, err)
@@ -114,19 +143,10 @@ func (s *stack) assertComment(persia string) {
 nats: {maxPayload: 33554432}
 storage: [{name: checkpoints-vol, rename: checkpoints, claim: checkpoints}]
 jobs: [{name: adult-income, dataloader: {replicas: 2}, mounts: [{volume: checkpoints, mountPath: /checkpoints}]}]`)
-	// The sandbox command looks for its toolchain next to the stack files.
-	module := testkit.Must(filepath.Abs(".."))(s.t)
-	require.NoError(s.t, os.Symlink(module, filepath.Join(s.project, "sandbox")))
-	comment := func() string {
-		text, err := exec.CommandContext(s.t.Context(), persia, "comment", "--stack", s.name, "--",
-			executable, "preview", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output()
-		require.NoError(s.t, err)
-		return string(text)
-	}
-	text := comment()
+	text := s.preview(persia, "comment")
 	fingerprint := regexp.MustCompile(`(?m)^<!-- persia-changes: [0-9a-f]{16} -->$`)
 	require.Regexp(s.t, fingerprint, text)
-	assert.Equal(s.t, fingerprint.FindString(text), fingerprint.FindString(comment()), "the engine's order must not matter")
+	assert.Equal(s.t, fingerprint.FindString(text), fingerprint.FindString(s.preview(persia, "comment")), "the engine's order must not matter")
 	want := testkit.ReadGolden(s.t, "preview-comment.md", text)
 	assert.Equal(s.t, normalized(want), normalized(text), "go test ./e2e -run TestDev/comments -update writes it again")
 	s.values = before
