@@ -56,7 +56,7 @@ for platform in "${platforms[@]}"; do
     fi
     # The binary records neither the folder nor the state of the clone: the attestation
     # names the commit.
-    go build -trimpath -buildvcs=false -ldflags '-s -w' -o "$dist/$name/bin/$program$(go env GOEXE)" "$package"
+    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$version" -o "$dist/$name/bin/$program$(go env GOEXE)" "$package"
   done
   # The archive has the commit's time and no owner, so that every machine makes the same.
   tar --sort=name --mtime="@$stamp" --owner=0 --group=0 --numeric-owner --mode='u+rw,go+r,go-w' \

@@ -177,10 +177,11 @@ func TestPreviewAndComment(t *testing.T) {
 	})
 	t.Run("pulumi by default", func(t *testing.T) {
 		bin := t.TempDir()
-		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\necho \"error: $PULUMI_ENABLE_STREAMING_JSON_PREVIEW $*\"\nexit 1\n"), 0o700))
+		require.NoError(t, os.WriteFile(filepath.Join(bin, "pulumi"), []byte("#!/bin/sh\n[ $1 = stack ] && echo prod && exit\n"+
+			"echo \"error: $PULUMI_ENABLE_STREAMING_JSON_PREVIEW $*\"\nexit 1\n"), 0o700))
 		t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 		var out bytes.Buffer
-		assert.Equal(t, ends(1, nil), previewAndComment("prod", "Preview", nil, &out, &bytes.Buffer{}))
+		assert.Equal(t, 1, run(t.Context(), []string{"comment"}, &out, &bytes.Buffer{}))
 		assert.Contains(t, out.String(), "\ntrue preview --stack prod --json --non-interactive --color never\n")
 	})
 }

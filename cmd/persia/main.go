@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"runtime/debug"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,13 +48,19 @@ func ends(code int, err error) error {
 // fails returns an error that ends a command with the exit code 1, or nil.
 func fails(err error) error { return ends(0, err) }
 
+// version is that of a release, which its build sets.
+var version string
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
-		Use:               "persia",
-		Short:             "Commands beside `pulumi up` of a stack",
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Use:           "persia",
+		Short:         "Commands beside `pulumi up` of a stack",
+		Version:       version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
+		root.Version = info.Main.Version
 	}
 	root.AddCommand(preflightCommand(), statusCommand(), previewCommand(), commentCommand(), recoverCommand(), pricesCommand())
 	root.SetArgs(args)
@@ -70,11 +79,19 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// ofStack adds the flag --stack, without which a command does not run.
+// ofStack adds the flag --stack. Without it, a command is of the stack that the user has selected.
 func ofStack(command *cobra.Command, stack *string) *cobra.Command {
-	command.Flags().StringVar(stack, "stack", "", "the `STACK`, as in Pulumi.STACK.yaml")
-	if err := command.MarkFlagRequired("stack"); err != nil {
-		panic(err)
+	command.Flags().StringVarP(stack, "stack", "s", "", "the `STACK`, as in Pulumi.STACK.yaml; by default the one selected with Pulumi")
+	command.PreRunE = func(command *cobra.Command, _ []string) error {
+		if *stack != "" {
+			return nil
+		}
+		name, err := exec.CommandContext(command.Context(), "pulumi", "stack", "--show-name", "--non-interactive").Output()
+		if err != nil {
+			return fmt.Errorf("no stack is selected: write --stack, or run `pulumi stack select`: %w", err)
+		}
+		*stack = strings.TrimSpace(string(name))
+		return nil
 	}
 	return command
 }
@@ -82,8 +99,9 @@ func ofStack(command *cobra.Command, stack *string) *cobra.Command {
 func preflightCommand() *cobra.Command {
 	var stack string
 	command := &cobra.Command{
-		Use:   "preflight",
-		Short: "Report what is missing before `pulumi up`",
+		Use:     "preflight",
+		Short:   "Report what is missing before `pulumi up`",
+		Example: "  persia preflight -s prod",
 		Long: `Preflight reports what "pulumi up" of a stack would find out only after minutes: the project's
 APIs and quotas, the machines of its zones, its buckets, and the way to the cluster. It asks gcloud, and
 changes nothing.
@@ -110,8 +128,7 @@ Exit codes:
 			return err
 		},
 	}
-	command.Flags().StringVar(&stack, "stack", "dev", "stack, as in Pulumi.`STACK`.yaml")
-	return command
+	return ofStack(command, &stack)
 }
 
 func statusCommand() *cobra.Command {
@@ -119,8 +136,9 @@ func statusCommand() *cobra.Command {
 	var job string
 	var watch bool
 	command := &cobra.Command{
-		Use:   "status",
-		Short: "Say what each training job does, and why it waits",
+		Use:     "status",
+		Short:   "Say what each training job does, and why it waits",
+		Example: "  persia status --watch\n  persia status --wait criteo && echo complete",
 		Long: `Status says what the nodes of a cluster cost, which jobs have their GPUs, what each training job
 does, its last checkpoint, and why it waits, with the next command. It changes nothing.
 
@@ -166,24 +184,26 @@ func previewCommand() *cobra.Command {
 	var stack string
 	var diff bool
 	command := &cobra.Command{
-		Use:   "preview --stack STACK [--diff] [-- COMMAND…]",
-		Short: "Preview a stack, with the summary last",
-		Long: `Preview lists the resources that "pulumi up" would change, and then what the stack needs, warnings, what
+		Use:     "preview [-s STACK] [--diff] [-- COMMAND…]",
+		Short:   "Preview a stack, with the summary last",
+		Example: "  persia preview -s dev\n  persia preview -s dev --diff",
+		Long: `Preview lists the resources that "pulumi up" would change, and then what the stack newly needs, warnings, what
 happens to what runs, and the cost. It runs "pulumi preview", or another command that prints the engine's
 events, and exits with its exit code.`,
 		RunE: func(command *cobra.Command, args []string) error {
 			return previewAndPrint(stack, diff, args, command.OutOrStdout(), command.ErrOrStderr())
 		},
 	}
-	command.Flags().BoolVar(&diff, "diff", false, "show each value that changes")
+	command.Flags().BoolVar(&diff, "diff", false, "show each value that changes, each new object, and all needs")
 	return ofStack(command, &stack)
 }
 
 func commentCommand() *cobra.Command {
 	var stack, title string
 	command := &cobra.Command{
-		Use:   "comment --stack STACK [--title TITLE] [-- COMMAND…]",
-		Short: "Preview a stack, and print a comment for its pull request",
+		Use:     "comment [-s STACK] [--title TITLE] [-- COMMAND…]",
+		Short:   "Preview a stack, and print a comment for its pull request",
+		Example: "  persia comment -s prod > comment.md",
 		Long: `Comment previews a stack with "pulumi preview", or with another command, and prints a summary
 for its reviewer as the Markdown of one comment. It exits with the exit code of the preview; if the
 preview fails, the comment says why.`,
@@ -198,8 +218,9 @@ preview fails, the comment says why.`,
 func recoverCommand() *cobra.Command {
 	var stack string
 	command := &cobra.Command{
-		Use:   "recover --stack STACK",
-		Short: "Complete the state of a stack after a killed `pulumi up`",
+		Use:     "recover",
+		Short:   "Complete the state of a stack after a killed `pulumi up`",
+		Example: "  persia recover -s dev",
 		Long: `Recover completes the state of a stack after "pulumi up" was killed. Each resource that was being
 created and exists is in the state then. Run "pulumi cancel" first, and make sure that no other update runs.
 You can run it again at any time.`,

@@ -22,7 +22,9 @@ func TestExitCodes(t *testing.T) {
 		"an argument":          {[]string{"preflight", "prod"}, 2, "", `unknown command "prod" for "persia preflight"`},
 		"a preview that fails": {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "/bin/sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
 		"no such command":      {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: fork/exec ./nowhere"},
-		"no stack":             {[]string{"comment"}, 2, "", "persia comment: required flag(s) \"stack\" not set"},
+		"no stack":             {[]string{"comment"}, 2, "", "persia comment: no stack is selected: write --stack, or run `pulumi stack select`"},
+		"version":              {[]string{"--version"}, 0, "persia version ", ""},
+		"completion":           {[]string{"completion", "bash"}, 0, "__start_persia", ""},
 		"another command":      {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -31,5 +33,10 @@ func TestExitCodes(t *testing.T) {
 			assert.Contains(t, stdout.String(), test.stdout)
 			assert.Contains(t, stderr.String(), test.stderr)
 		})
+	}
+	for _, command := range []string{"preflight", "status", "preview", "comment", "recover", "prices"} {
+		var stdout bytes.Buffer
+		assert.Zero(t, run(t.Context(), []string{command, "--help"}, &stdout, &stdout))
+		assert.Contains(t, stdout.String(), "Examples:\n  persia "+command)
 	}
 }

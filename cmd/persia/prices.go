@@ -118,8 +118,9 @@ func printPrices(out io.Writer, skus []sku, stack *config.Stack, region string) 
 func pricesCommand() *cobra.Command {
 	var stack, region string
 	command := &cobra.Command{
-		Use:   "prices --stack STACK FILE",
-		Short: "Print today's list prices of a stack's machines",
+		Use:     "prices [-s STACK] FILE",
+		Short:   "Print today's list prices of a stack's machines",
+		Example: "  persia prices -s prod skus.json",
 		Long: `Prices reads a file of Google's Cloud Billing catalog, and prints the list prices of the machines of a
 stack, with their GPUs, as lines for its stack file. To download the file:
 
