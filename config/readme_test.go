@@ -73,5 +73,16 @@ func TestTutorialCost(t *testing.T) {
 	}
 }
 
+// TestPageOfCapacity: what docs/guides/capacity.md shows first is in the plan of prod.
+func TestPageOfCapacity(t *testing.T) {
+	plan := testkit.Must(config.Load(testkit.Parse(t, testkit.Read(t, "../Pulumi.prod.yaml")).Get, nil))(t).Plan().String()
+	_, shown, _ := strings.Cut(testkit.Read(t, "../docs/guides/capacity.md"), "    $ make preview STACK=prod DIFF=1\n    …\n")
+	shown, _, found := strings.Cut(shown, "\nNODES ")
+	require.True(t, found)
+	for line := range strings.Lines(strings.ReplaceAll(shown, "    …\n", "")) {
+		assert.Contains(t, plan, strings.TrimPrefix(line, "    "))
+	}
+}
+
 // oneLine returns a text without the breaks of its lines.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
