@@ -48,6 +48,8 @@ type PoolPlan struct {
 	HourlyCost, LeastHourlyCost *float64
 	// Listed is true if that is Google's list price, and false for a price of the stack file.
 	Listed bool
+	// Unpriced is a machine without a known price, or nil.
+	Unpriced *Rung
 }
 
 // Price is the price of a machine for an hour, in gcp.PriceCurrency.
@@ -118,13 +120,14 @@ func (p *PoolPlan) addCost(prices Prices) {
 	for _, rung := range p.Rungs {
 		price, known := prices(rung.Machine, rung.Spot)
 		if !known {
+			p.Unpriced = &rung
 			return
 		}
 		offers, more, p.Listed = append(offers, offer{rung, price.Hourly}), more-rung.Least, p.Listed || price.Listed
 	}
 	slices.SortStableFunc(offers, func(a, b offer) int { return cmp.Compare(a.price, b.price) })
-	cost := func() *float64 {
-		more, sum := more, 0.0
+	cost := func(more int) *float64 {
+		sum := 0.0
 		for _, o := range offers {
 			grows := max(0, min(more, o.Most-o.Least))
 			more -= grows
@@ -132,9 +135,12 @@ func (p *PoolPlan) addCost(prices Prices) {
 		}
 		return &sum
 	}
-	p.LeastHourlyCost = cost()
+	p.LeastHourlyCost = cost(more)
 	slices.Reverse(offers)
-	p.HourlyCost = cost()
+	if p.Queued {
+		more = p.Nodes
+	}
+	p.HourlyCost = cost(more)
 }
 
 // Fits reports whether all pods find room.

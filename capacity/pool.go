@@ -34,6 +34,8 @@ type Pool struct {
 	Upgrade Upgrade
 	// Rungs are the pools of a list of pools, which this pool stands for with the first one's machine, or this one alone.
 	Rungs []Rung
+	// Queued says that more jobs than those of Pods may run, if there is room.
+	Queued bool
 }
 
 // Rung is a pool of a list: the room on its nodes, and how many it has at least and at most.

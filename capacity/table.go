@@ -19,11 +19,12 @@ func (p Plan) String() string {
 // Since returns the tables for people to decide by that differ from [Plan.Decisive] of an earlier plan, and all others.
 func (p Plan) Since(earlier []any) (changed, others string) {
 	var differ, rest []string
-	for _, table := range filled(p.pools(), p.quotas(), p.costs(), p.trainings()) {
-		if slices.Contains(earlier, any(table)) {
-			rest = append(rest, table)
+	shown := p.decisive()
+	for i, table := range p.planned().decisive() {
+		if text := filled(shown[i]); slices.Contains(earlier, any(strings.Join(filled(table), ""))) {
+			rest = append(rest, text...)
 		} else {
-			differ = append(differ, table)
+			differ = append(differ, text...)
 		}
 	}
 	rest = append(rest, filled(p.idle(), p.pods(), p.upgrades(), p.ranges())...)
@@ -31,9 +32,14 @@ func (p Plan) Since(earlier []any) (changed, others string) {
 }
 
 // Decisive returns the tables for people to decide by. What was measured is not in them, because it changes by itself.
-func (p Plan) Decisive() []string {
+func (p Plan) Decisive() []string { return filled(p.planned().decisive()...) }
+
+func (p Plan) decisive() []*table { return []*table{p.pools(), p.quotas(), p.costs(), p.trainings()} }
+
+// planned returns the plan without what was measured.
+func (p Plan) planned() Plan {
 	p.Trainings = slices.DeleteFunc(slices.Clone(p.Trainings), func(t Training) bool { return t.Measured != nil })
-	return filled(p.pools(), p.quotas(), p.costs(), p.trainings())
+	return p
 }
 
 // Cost says in a line what all nodes cost, and the difference to a cost that may be nil, or which machines have no price.
@@ -41,8 +47,8 @@ func (p Plan) Cost(last *float64) string {
 	if p.HourlyCost == nil {
 		var machines []string
 		for _, pool := range p.Pools {
-			if pool.HourlyCost == nil && !slices.Contains(machines, pool.Machine.Type) {
-				machines = append(machines, pool.Machine.Type)
+			if pool.Unpriced != nil && !slices.Contains(machines, pool.Unpriced.Machine.Type) {
+				machines = append(machines, pool.Unpriced.Machine.Type)
 			}
 		}
 		return fmt.Sprintf("cost unknown: no price of %s (`persia prices`)", strings.Join(machines, ", "))
@@ -150,9 +156,9 @@ func (p Plan) costs() *table {
 	for _, pool := range p.Pools {
 		switch {
 		case pool.HourlyCost == nil && p.NoRegion:
-			table.row(pool.Name, "unknown", "region unknown: name the context gke_PROJECT_REGION_CLUSTER, or set hourlyPrice of "+pool.Machine.Type)
+			table.row(pool.Name, "unknown", "region unknown: name the context gke_PROJECT_REGION_CLUSTER, or set "+pool.unpriced())
 		case pool.HourlyCost == nil:
-			table.row(pool.Name, "unknown", "no list price: set hourlyPrice of "+pool.Machine.Type)
+			table.row(pool.Name, "unknown", "no list price: set "+pool.unpriced())
 		case pool.Listed:
 			table.note = fmt.Sprintf("List prices of %s: not your contract, and without disks, traffic, and the control plane.\n", gcp.PriceDate)
 			table.row(pool.Name, pool.cost(), "list price")
@@ -164,6 +170,18 @@ func (p Plan) costs() *table {
 		table.row("all", dollars(*p.HourlyCost))
 	}
 	return table
+}
+
+// unpriced names the price that is not known in a stack file.
+func (p PoolPlan) unpriced() string {
+	of := Rung{Machine: p.Machine, Spot: p.Spot}
+	if p.Unpriced != nil {
+		of = *p.Unpriced
+	}
+	if of.Spot {
+		return "spotHourlyPrice of " + of.Machine.Type
+	}
+	return "hourlyPrice of " + of.Machine.Type
 }
 
 func (p PoolPlan) cost() string {

@@ -54,9 +54,13 @@ func (s *Stack) checkAssignment(p *input.Problems, at, poolAt *field.Path, who, 
 	allowed []string, asks bool) {
 	before := p.Count()
 	checkResources(p, at, who, r)
-	for i, name := range poolsIn(poolName) {
+	names := []string{poolName}
+	if slices.Contains(s.poolLists(), poolName) {
+		names = poolsIn(poolName)
+	}
+	for i, name := range names {
 		path := poolAt
-		if isList(poolName) {
+		if len(names) > 1 {
 			path = poolAt.Index(i)
 		}
 		if pool, ok := s.checkPool(p, path, name, allowed, asks); ok && p.Count() == before {

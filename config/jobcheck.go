@@ -29,8 +29,10 @@ func (c *jobChecker) job(path *field.Path, j *Job) {
 		c.checkMounts(at, j, r.Mounts, j.Mounts, r.VolumeMounts)
 		pool, _ := c.stack.Pool(r.NodePool)
 		for i, volume := range j.Volumes {
-			if volume.HostPath != nil && r.mountsVolume(volume.Name) {
-				checkWritable(c.Problems, path.Child("volumes").Index(i).Child("hostPath", "path"), volume.HostPath.Path, pool)
+			for _, pool := range pool.Listed() {
+				if volume.HostPath != nil && r.mountsVolume(volume.Name) {
+					checkWritable(c.Problems, path.Child("volumes").Index(i).Child("hostPath", "path"), volume.HostPath.Path, pool)
+				}
 			}
 		}
 	}

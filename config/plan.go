@@ -27,13 +27,13 @@ func (s *Stack) Plan(leaving ...Pool) capacity.Plan {
 			Nodes:   p.MostNodes(),
 			Spare:   p.SpareNodes,
 			Pods:    s.mostPodsOn(p),
+			Rungs:   s.rungs(p),
+			Queued:  len(s.queuedRoles(p.Name)) > 0,
 		}
 		for _, one := range p.Listed() {
 			upgrade := s.upgrade(one, p.Name)
 			machine, _ := one.Machine(s.MachineTypes)
 			pool.Upgrade = pool.Upgrade.And(upgrade)
-			pool.Rungs = append(pool.Rungs, capacity.Rung{Machine: machine, Spot: one.Spot, Node: s.nodeRoom(one),
-				Least: one.leastNodes(), Most: one.MostNodes()})
 			use(one, machine, one.MostNodes()+upgrade.Additional)
 		}
 		pools = append(pools, pool)
@@ -162,6 +162,17 @@ func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) (least float64) {
 	return least
 }
 
+// rungs returns the pools of a list, or a pool alone.
+func (s *Stack) rungs(p Pool) []capacity.Rung {
+	var rungs []capacity.Rung
+	for _, one := range p.Listed() {
+		machine, _ := one.Machine(s.MachineTypes)
+		rungs = append(rungs, capacity.Rung{
+			Machine: machine, Spot: one.Spot, Node: s.nodeRoom(one), Least: one.leastNodes(), Most: one.MostNodes()})
+	}
+	return rungs
+}
+
 // nodeRoom returns the resources of a node that are free for the pods assigned to its pool, on the smallest node of a list.
 func (s *Stack) nodeRoom(p Pool) capacity.Resources {
 	if len(p.listed) > 0 {
@@ -193,7 +204,7 @@ func (s *Stack) mostPodsOn(p Pool) []capacity.Pods {
 	most, needed := s.podsOn(p.Name, nil), 0
 	for _, job := range s.queued() {
 		pods := s.podsOn(p.Name, job)
-		pool := capacity.Pool{Node: s.nodeRoom(p), Pods: pods}
+		pool := capacity.Pool{Node: s.nodeRoom(p), Pods: pods, Rungs: s.rungs(p)}
 		if slices.ContainsFunc(pool.Pods, func(p capacity.Pods) bool { return pool.Holds(p) == 0 }) {
 			return pods
 		}

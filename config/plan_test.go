@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
+	"persia/config"
 	"persia/internal/testkit"
 )
 
@@ -81,6 +82,8 @@ func TestPlan(t *testing.T) {
 	assert.InDelta(t, 2*30+4*2.5+25+2*0.25, *plan.HourlyCost, 1e-9)
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "NVIDIA_A100_GPUS", Region: "us-central1", Amount: 16})
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "M1_CPUS", Region: "us-central1", Amount: 160})
+	leaves := stack.Plan(config.Pool{Name: "old", MachineType: "m1-ultramem-160", Nodes: new(2)})
+	assert.Contains(t, leaves.Quotas, capacity.Quota{Name: "M1_CPUS", Region: "us-central1", Amount: 3 * 160})
 	assert.Equal(t, []capacity.Range{
 		{Name: "nodes", CIDR: "10.0.0.0/20", Needed: 13, Size: 4096},
 		{Name: "pods", CIDR: "10.64.0.0/14", Needed: 9 * 256, Size: 1 << 18},

@@ -44,7 +44,11 @@ func asOne(name string, listed []Pool) Pool {
 		one.SpareNodes += pool.SpareNodes
 		one.Spot = one.Spot || pool.Spot
 		one.Zones = append(one.Zones, pool.Zones...)
-		one.Taints = append(one.Taints, pool.Taints...)
+		for _, taint := range pool.Taints {
+			if !slices.Contains(one.Taints, taint) {
+				one.Taints = append(one.Taints, taint)
+			}
+		}
 	}
 	slices.Sort(one.Zones)
 	one.Zones = slices.Compact(one.Zones)
@@ -103,7 +107,7 @@ func (s *Stack) places() []Pool {
 // checkPoolList checks that replicas of a role notice no difference between the pools of its list.
 func (s *Stack) checkPoolList(p *input.Problems, at *field.Path, job *Job, role NamedRole, uses map[string]*poolUse) {
 	names := poolsIn(role.NodePool)
-	first, _ := s.Pool(names[0])
+	first, firstKnown := s.Pool(names[0])
 	for i, name := range names {
 		pool, known := s.Pool(name)
 		at := at.Index(i)
@@ -122,12 +126,12 @@ func (s *Stack) checkPoolList(p *input.Problems, at *field.Path, job *Job, role 
 			p.Invalid(at, name, "cannot be in a list: PERSIA's operator lets no pod choose its nodes; write one pool, or another engine")
 		case pool.QueuedProvisioning:
 			p.Invalid(at, name, "cannot be in a list, because GKE adds its nodes only on request; write it alone, or remove queuedProvisioning")
-		case gpus(pool) != gpus(first):
+		case firstKnown && gpus(pool) != gpus(first):
 			p.Invalid(at, name, "has %s, and %s has %s: a replica would train differently on each; write pools with the same GPUs",
 				gpus(pool), names[0], gpus(first))
 		case len(others) > 0:
-			p.Invalid(at, name, "is also used as nodePool: %s. A pool has one compute class, which keeps all other pods off; "+
-				"write [%s] there, too, or another pool", others[0], strings.Join(names, ", "))
+			p.Invalid(at, name, "is also used as nodePool: %s, and a pool has one compute class, which keeps all other pods off; "+
+				"choose another pool, or write [%s] in all roles that use it", others[0], strings.Join(names, ", "))
 		}
 	}
 }
@@ -137,9 +141,10 @@ func (s *Stack) warnOfPoolLists(p *input.Problems) {
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		pool, _ := s.Pool(j.NNWorker.NodePool)
-		if len(pool.listed) > 0 && len(pool.Zones) > 1 && j.NNWorker.Replicas > 1 {
-			p.Warn(j.At().Child("nnWorker", "nodePool"), "the nn-workers may be in %s: Google bills 0.01 USD for each GiB between two zones, and "+
-				"NCCL gets the network of the region instead of neighbouring machines; write pools of one zone", input.And(pool.Zones))
+		anywhere := slices.ContainsFunc(pool.listed, func(p Pool) bool { return len(p.Zones) == 0 && !s.existing() })
+		if len(pool.listed) > 0 && (len(pool.Zones) > 1 || anywhere) && j.NNWorker.Replicas > 1 {
+			p.Warn(j.At().Child("nnWorker", "nodePool"), "the nn-workers may be in several zones: Google bills 0.01 USD for each GiB between "+
+				"two, and NCCL gets the network of the region instead of neighbouring machines; write pools of one zone")
 		}
 	}
 }

@@ -43,11 +43,13 @@ func TestPoolListRefused(t *testing.T) {
 		{"a disk elsewhere", listed.And(edits{"persia:storage[0].gcsFuse": nil, "persia:storage[0].persistentDisk": edits{"disk": "d", "zones": []any{"us-central1-a"}}}),
 			"persia:storage[0].persistentDisk.zones", []string{"pool other, whose roles mount the volume, also has nodes in us-central1-c, which cannot reach the disk"}},
 		{"another list", listed.And(edits{"persia:jobs[0].dataloader.nodePool": []any{"loaders", "ps"}}), "persia:jobs[0].dataloader.nodePool[0]",
-			[]string{`"loaders"`, "is also used as nodePool: loaders", "write [loaders, ps] there, too"}},
+			[]string{`"loaders"`, "is also used as nodePool: loaders", "choose another pool, or write [loaders, ps] in all roles"}},
+		{"a comma in a name", listed.And(edits{at: "training,spot"}), at, []string{`"training,spot"`, "must be one name, or a list like [a, b]"}},
+		{"a comma for NATS", edits{"persia:nats.nodePool": "ps,loaders"}, "persia:nats.nodePool", []string{`"ps,loaders"`, "must be one of the stack's node pools"}},
 		{"queued provisioning", alone(edits{"name": "asked", "machineType": "a2-highgpu-8g", "queuedProvisioning": true, "autoscaling": scaling}), at + "[2]", []string{"queuedProvisioning"}},
 		{"PERSIA's operator", listed.And(edits{"persia:jobs[0].engine": "operator"}), at + "[0]", []string{"lets no pod choose its nodes"}},
 		{"a list for NATS", edits{"persia:nats.nodePool": []any{"ps", "loaders"}}, "persia:nats.nodePool", []string{"must be a string", "it is a list"}},
-	}, "no GPUs", "a disk elsewhere", "another list", "queued provisioning", "PERSIA's operator")
+	}, "no GPUs", "a disk elsewhere", "a comma in a name", "another list", "queued provisioning", "PERSIA's operator")
 }
 
 // TestPoolList: the plan sees one pool, whose pods select its compute class.
@@ -70,7 +72,7 @@ func TestPoolList(t *testing.T) {
 	maps.DeleteFunc(classes, func(_, class string) bool { return class == "" })
 	assert.Equal(t, map[string]string{"training": "persia-training", "spot": "persia-training", "other": "persia-training"}, classes)
 	testkit.Warned(t, []testkit.Refusal{
-		{"several zones", listed, "persia:jobs[0].nnWorker.nodePool", []string{"may be in us-central1-a and us-central1-c", "0.01 USD", "NCCL"}},
+		{"several zones", listed, "persia:jobs[0].nnWorker.nodePool", []string{"may be in several zones", "0.01 USD", "NCCL"}},
 		{"one zone", listed.And(edits{"persia:nodePools[4].zones": nil}), "persia:jobs[0].nnWorker.nodePool", nil},
 	})
 }

@@ -33,8 +33,8 @@ type Queue struct {
 type Team struct {
 	// Name is the name of the team and its queue.
 	Name string `json:"name" form:"label"`
-	// Nodes is the number of nodes that belong to the team, by node pool. Default: an equal share
-	// of the pools that no team names.
+	// Nodes is the number of nodes that belong to the team, by node pool (of a list: the first). Default: an equal
+	// share of the pools that no team names.
 	Nodes map[string]int `json:"nodes,omitempty"`
 }
 
@@ -56,11 +56,11 @@ type QueuePriority struct {
 	Value int `json:"value" min:"-1000000000" max:"1000000000"`
 }
 
-// Nodes returns the number of nodes of a pool that belong to teams.
+// Nodes returns the number of nodes of a pool that belong to teams. A list of pools has the name of the first.
 func (s Queue) Nodes(pool string) int {
 	owned := 0
 	for _, team := range s.Teams {
-		owned += team.Nodes[pool]
+		owned += team.Nodes[poolsIn(pool)[0]]
 	}
 	return owned
 }
@@ -116,7 +116,7 @@ func (s *Stack) Quotas(team Team) []capacity.Resources {
 	var quotas []capacity.Resources
 	for _, name := range s.QueuePools() {
 		node, free := s.queueRoom(name)
-		switch nodes, written := team.Nodes[name]; {
+		switch nodes, written := team.Nodes[poolsIn(name)[0]]; {
 		case written:
 			quotas = append(quotas, node.Times(nodes))
 		case s.Queue.Nodes(name) > 0:
@@ -192,10 +192,11 @@ func (s *Stack) checkQueues(p *input.Problems) {
 	path := field.NewPath(queueKey)
 	pools, remedy := map[string]int{}, "write queue in a job with engine: jobset"
 	for _, name := range s.QueuePools() {
-		pools[name] = s.queueNodes(name)
-		if owned := s.Queue.Nodes(name); owned > pools[name] {
+		first := poolsIn(name)[0]
+		pools[first] = s.queueNodes(name)
+		if owned := s.Queue.Nodes(name); owned > pools[first] {
 			p.Invalid(path.Child("teams"), owned, "nodes of the pool %s belong to teams, but it has %d for queues; "+
-				"write a smaller number in nodes of a team", name, pools[name])
+				"write a smaller number in nodes of a team", name, pools[first])
 		}
 	}
 	if len(pools) > 0 {

@@ -263,7 +263,7 @@ func (d *deployment) export() {
 		"natsUrl":           pulumi.String(d.brokers[0].Broker.URL),
 		"checkpointVolumes": volumes,
 		"serviceAccounts":   serviceAccounts(d.before.ID, d.cfg),
-		lastTables:          pulumi.ToStringArray(d.plan.Decisive()),
+		lastTables:          pulumi.ToStringArray(d.cfg.Plan().Decisive()),
 	}
 	if d.cluster.Access != nil {
 		outputs["clusterEndpoint"] = d.cluster.Access.Endpoint

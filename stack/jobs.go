@@ -189,8 +189,12 @@ func (d *deployment) newQueues(needs []pulumi.CustomResource) []pulumi.CustomRes
 func queuesArgs(cfg *config.Stack, needs []pulumi.CustomResource) queue.QueuesArgs {
 	args := queue.QueuesArgs{Queue: cfg.Queue, Uncounted: cfg.Uncounted(), Needs: needs}
 	for _, name := range cfg.QueuePools() {
-		first, _, _ := strings.Cut(name, ",") // so that one more pool in a list changes no name
-		args.Pools = append(args.Pools, queue.Pool{Name: first, Placement: placement(cfg, name)})
+		pool := queue.Pool{Name: name, Placement: placement(cfg, name)}
+		if first, _, isList := strings.Cut(name, ","); isList {
+			// One more pool in a list changes no name. Kueue takes a key of a taint once, and pools of a list may have several.
+			pool.Name, pool.Placement.Tolerations = first, nil
+		}
+		args.Pools = append(args.Pools, pool)
 	}
 	for _, team := range cfg.Queue.Teams {
 		args.Teams = append(args.Teams, queue.Team{Name: team.Name, Quotas: cfg.Quotas(team)})

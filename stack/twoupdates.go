@@ -151,7 +151,9 @@ func leavingPods(cfg *config.Stack, pool capacity.Pool, starts *config.Job, leav
 	var pods []capacity.Pods
 	for _, name := range slices.Sorted(maps.Keys(leaving.Trainings)) {
 		for _, role := range starts.Roles() {
-			if was := leaving.Trainings[name].Roles[role.Name]; was.Replicas > 0 && poolOf(cfg, was, role) == pool.Name {
+			was := leaving.Trainings[name].Roles[role.Name]
+			here := append(strings.Split(pool.Name, ","), pool.Name) // the pools of a list, and that as a whole
+			if was.Replicas > 0 && slices.Contains(here, poolOf(cfg, was, role)) {
 				pods = append(pods, capacity.Pods{Name: theJob + name, Count: was.Replicas,
 					Requests: requestsOf(was, role, starts, before), Priority: role.Priority.Value})
 			}
@@ -174,5 +176,6 @@ func poolOf(cfg *config.Stack, was effects.Workload, role config.NamedRole) stri
 			return list.Name
 		}
 	}
-	return cmp.Or(was.Pod.NodeSelector[gcp.LabelNodePool], role.NodePool)
+	selected := was.Pod.NodeSelector
+	return cmp.Or(selected[gcp.LabelNodePool], selected[gcp.LabelComputeClass], role.NodePool)
 }

@@ -88,6 +88,10 @@ func ofStack(command *cobra.Command, stack *string) *cobra.Command {
 		}
 		name, err := exec.CommandContext(command.Context(), "pulumi", "stack", "--show-name", "--non-interactive").Output()
 		if err != nil {
+			var exit *exec.ExitError
+			if errors.As(err, &exit) {
+				err = errors.New(strings.TrimSpace(string(exit.Stderr)))
+			}
 			return fmt.Errorf("no stack is selected: write --stack, or run `pulumi stack select`: %w", err)
 		}
 		*stack = strings.TrimSpace(string(name))

@@ -134,8 +134,8 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		in, at := object[name], path.Child(name)
 		if f, ok := fields[name]; ok {
-			if list, given := in.([]any); given && f.Tag.Get("list") != "" {
-				in = joined(list)
+			if f.Tag.Get("list") != "" {
+				in = d.joined(at, in)
 			}
 			d.decode(at, in, out.FieldByIndex(f.Index))
 			continue
@@ -159,15 +159,22 @@ func (d decoder) object(path *field.Path, object map[string]any, out reflect.Val
 	}
 }
 
-// joined returns a list of strings as one, with commas, for a string with the tag list, or another list as it is.
-func joined(list []any) any {
-	var words []string
-	for _, word := range list {
+// joined returns a list of strings as one, with commas, for a string with the tag list, or another value as it is.
+func (d decoder) joined(path *field.Path, in any) any {
+	if text, written := in.(string); written && strings.Contains(text, ",") {
+		d.Undecodable(path, text, "must be one name, or a list like [a, b]")
+		return nil
+	}
+	list, _ := in.([]any)
+	words := make([]string, len(list))
+	for i, word := range list {
 		text, ok := word.(string)
-		if !ok {
-			return list
+		if words[i] = text; !ok || strings.Contains(text, ",") {
+			return in
 		}
-		words = append(words, text)
+	}
+	if len(list) == 0 {
+		return in
 	}
 	return strings.Join(words, ",")
 }

@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -85,7 +84,10 @@ func explain(pod corev1.Pod, events []corev1.Event) (Wait, bool) {
 		if row < 0 {
 			continue
 		}
-		wait := waitOf(pod, said[row].name, cmp.Or(tried(pod, events), text), said[row].next)
+		if strings.HasPrefix(text, "FailedScaleUp: ") {
+			text = cmp.Or(tried(pod, events), text)
+		}
+		wait := waitOf(pod, said[row].name, text, said[row].next)
 		if wait.Cause != noRoom {
 			return wait, true
 		}
@@ -105,21 +107,27 @@ func waitOf(pod corev1.Pod, cause, says, next string) Wait {
 }
 
 // instanceGroup matches the machines of a pool in a zone, gke-CLUSTER-POOL-HASH-grp, in what the autoscaler says.
-var instanceGroup = regexp.MustCompile(`instanceGroups/([^ ]+)`)
+var instanceGroup = regexp.MustCompile(`instanceGroups/([^ }]+)`)
 
-// tried says with which answer, and when, GKE has last tried each pool of the compute class of a pod, or "".
+// tried says with which answer, and when, GKE has last tried each pool of the compute class of a pod, or "". Equal events are one,
+// with the time of the last.
 func tried(pod corev1.Pod, events []corev1.Event) string {
-	answers, group := map[string]string{}, ""
-	for _, event := range slices.Backward(newestFirst(events)) {
-		switch at := eventTime(event); {
-		case pod.Spec.NodeSelector[gcp.LabelComputeClass] == "" || event.InvolvedObject.Name != pod.Name:
-		case event.Reason == "TriggeredScaleUp" && instanceGroup.MatchString(event.Message):
-			group = instanceGroup.FindStringSubmatch(event.Message)[1]
-		case event.Reason == "FailedScaleUp" && group != "":
-			answers[group] = fmt.Sprintf("%s %s: %s", at.UTC().Format(time.TimeOnly), group, event.Message)
+	var answers []string
+	events = slices.DeleteFunc(newestFirst(events), func(event corev1.Event) bool { return event.InvolvedObject.Name != pod.Name })
+	slices.Reverse(events)
+	for _, event := range events {
+		failed := slices.IndexFunc(events, func(answer corev1.Event) bool {
+			return answer.Reason == "FailedScaleUp" && !eventTime(answer).Before(eventTime(event))
+		})
+		if event.Reason != "TriggeredScaleUp" || failed < 0 || pod.Spec.NodeSelector[gcp.LabelComputeClass] == "" {
+			continue
+		}
+		for _, group := range instanceGroup.FindAllStringSubmatch(event.Message, -1) {
+			answers = append(answers, fmt.Sprintf("%s %s: %s", eventTime(event).UTC().Format(time.TimeOnly), group[1], events[failed].Message))
 		}
 	}
-	return strings.Join(slices.Sorted(maps.Values(answers)), "; ")
+	slices.Sort(answers)
+	return strings.Join(slices.Compact(answers), "; ")
 }
 
 // scheduling are the reasons of events that are over when a pod has a node.

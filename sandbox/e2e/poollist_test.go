@@ -29,8 +29,8 @@ func TestPoolLists(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newStack(t, fmt.Sprintf(`
 nodePools:
-  - {name: first, machineType: g2-standard-8, autoscaling: {minNodes: 0, maxNodes: 2}}
-  - {name: second, machineType: g2-standard-12, spot: true, autoscaling: {minNodes: 0, maxNodes: 2}}
+  - {name: first, machineType: g2-standard-8, autoscaling: {minNodes: 0, maxNodes: 2}, taints: [{key: team, value: a, effect: NoSchedule}]}
+  - {name: second, machineType: g2-standard-12, spot: true, autoscaling: {minNodes: 0, maxNodes: 2}, taints: [{key: team, value: b, effect: NoSchedule}]}
   - {name: third, machineType: g2-standard-8, zones: [us-central1-c], autoscaling: {minNodes: 0, maxNodes: 2}}
 queue: {teams: [{name: ads}]}
 jobs:

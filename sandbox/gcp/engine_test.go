@@ -73,8 +73,6 @@ type engine struct {
 	seen, replaced map[resource.URN]bool
 	// warned are the warnings of the program.
 	warned []string
-	// planned is what the program says that the stack needs.
-	planned string
 	// announced are the effects that the program announces.
 	announced []effects.Effect
 	// asked are the outputs that the next up reads.
@@ -383,7 +381,7 @@ func (e *engine) tryUp(file values) error {
 	})
 }
 
-// warnings keeps the warnings of the program, and its plan.
+// warnings keeps the warnings of the program.
 type warnings struct {
 	pulumi.Log
 	engine *engine
@@ -391,11 +389,6 @@ type warnings struct {
 
 func (w warnings) Warn(text string, _ *pulumi.LogArgs) error {
 	w.engine.warned = append(w.engine.warned, text)
-	return nil
-}
-
-func (w warnings) Info(text string, _ *pulumi.LogArgs) error {
-	w.engine.planned = text
 	return nil
 }
 

@@ -24,12 +24,13 @@ def log(text):
 
 def script_environment(environment):
     """Return the environment of the script, as persia-launcher would have set it."""
-    environment = checks.for_gpus(environment)
+    environment = dict(checks.for_gpus(environment))
     if environment["PERSIA_ROLE"] != NN_WORKER:
         return dict(environment, PERSIA_DATALOADER_ENTRY=environment["PERSIA_SCRIPT"])
     # The rank of this process is that among the processes of all nn-workers. torch.distributed.launch knows only the processes of
     # its pod: since PyTorch 1.9, it waits for the others at an address, and pods of PERSIA's operator have no address before they
     # run. PERSIA's nn-workers find each other through NATS.
+    environment.pop("MASTER_ADDR", None)  # of this pod alone
     node, nodes, processes = (int(environment[name]) for name in ("PERSIA_NODE_RANK", "PERSIA_NODES", "NPROC_PER_NODE"))
     return dict(
         environment, PERSIA_NN_WORKER_ENTRY=environment["PERSIA_SCRIPT"], REPLICA_INDEX=str(node), REPLICA_SIZE=str(nodes),

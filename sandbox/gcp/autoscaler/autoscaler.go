@@ -33,6 +33,7 @@ import (
 	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
 
 	"persia/sandbox/gcp/gke"
 )
@@ -59,6 +60,7 @@ func Run(ctx context.Context, engine gke.Engine, logger *slog.Logger) error {
 		client:   engine.Client,
 		requests: requests,
 		classes:  classes.Resource(computeClasses),
+		events:   newRecorder(ctx, engine.Client),
 		logger:   logger,
 		empty:    map[types.UID]time.Time{},
 		short:    map[string]time.Time{},
@@ -76,6 +78,7 @@ type autoscaler struct {
 	client   kubernetes.Interface
 	requests requestsv1.AutoscalingV1Interface
 	classes  dynamic.ResourceInterface
+	events   record.EventRecorder
 	logger   *slog.Logger
 	// empty is since when nodes have been empty.
 	empty map[types.UID]time.Time
@@ -94,7 +97,8 @@ func (a *autoscaler) round(ctx context.Context) error {
 	snapshot.short = a.short
 	plan := newPlan(snapshot)
 	booked, err := a.answerRequests(ctx, plan, now)
-	errs := []error{err, a.tell(ctx, plan.failed)}
+	errs := []error{err}
+	a.tell(plan.failed)
 	for _, failed := range plan.failed {
 		a.short[failed.pool.Name()] = now
 	}

@@ -2,8 +2,6 @@ package autoscaler
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
 
 	"persia/gcp"
 	"persia/sandbox/gcp/gke"
@@ -71,26 +73,21 @@ func (p *plan) poolsFor(d demand) []gke.Pool {
 }
 
 // tell writes the events with which GKE says that Compute Engine has no machines for pods.
-func (a *autoscaler) tell(ctx context.Context, failed []failure) error {
-	var errs []error
+func (a *autoscaler) tell(failed []failure) {
 	for _, f := range failed {
 		zone, group := f.node.Labels[gcp.LabelZone], f.node.Name[:strings.LastIndex(f.node.Name, "-")]
-		now := time.Now()
-		for i, said := range []struct{ kind, reason, message string }{
-			{corev1.EventTypeNormal, "TriggeredScaleUp", fmt.Sprintf("pod triggered scale-up: [{https://www.googleapis.com/compute/v1/"+
-				"projects/my-project/zones/%s/instanceGroups/%s-grp %d->%d (max: %d)}]", zone, group, f.nodes, f.nodes+1, f.pool.Max())},
-			{corev1.EventTypeWarning, "FailedScaleUp", "Node scale up in zones " + zone +
-				" associated with this pod failed: GCE out of resources. Pod is at risk of not being scheduled."},
-		} {
-			_, err := a.client.CoreV1().Events(f.pod.Namespace).Create(ctx, &corev1.Event{
-				ObjectMeta:     metav1.ObjectMeta{GenerateName: f.pod.Name + ".", Namespace: f.pod.Namespace},
-				InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: f.pod.Namespace, Name: f.pod.Name, UID: f.pod.UID},
-				Type:           said.kind, Reason: said.reason, Message: said.message,
-				Source:         corev1.EventSource{Component: "cluster-autoscaler"},
-				FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now.Add(time.Duration(i) * time.Second)), Count: 1,
-			}, metav1.CreateOptions{})
-			errs = append(errs, err)
-		}
+		a.events.Eventf(f.pod, corev1.EventTypeNormal, "TriggeredScaleUp", "pod triggered scale-up: [{https://www.googleapis.com/compute/v1/"+
+			"projects/my-project/zones/%s/instanceGroups/%s-grp %d->%d (max: %d)}]", zone, group, f.nodes, f.nodes+1, f.pool.Max())
+		a.events.Eventf(f.pod, corev1.EventTypeWarning, "FailedScaleUp", "Node scale up in zones %s associated with this pod failed: "+
+			"GCE out of resources. Pod is at risk of not being scheduled.", zone)
 	}
-	return errors.Join(errs...)
+}
+
+// newRecorder returns a recorder of events as the autoscaler has one, which makes equal events one. The sandbox tries again more
+// often, so it forgets none.
+func newRecorder(ctx context.Context, client kubernetes.Interface) record.EventRecorder {
+	broadcaster := record.NewBroadcasterWithCorrelatorOptions(record.CorrelatorOptions{BurstSize: 10000, QPS: 100})
+	broadcaster.StartRecordingToSink(&typedv1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "cluster-autoscaler"})
 }

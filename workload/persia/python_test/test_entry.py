@@ -9,6 +9,7 @@ DATALOADER = {"PERSIA_ROLE": "dataloader", "PERSIA_SCRIPT": "/code/load.py", "PE
 NN_WORKER = {
     "PERSIA_ROLE": "nn-worker", "PERSIA_SCRIPT": "/code/train.py", "PERSIA_NODE_RANK": "2", "PERSIA_NODES": "3", "NPROC_PER_NODE": "4",
     "REPLICA_INDEX": "0", "REPLICA_SIZE": "1", "RANK": "1", "LOCAL_RANK": "1", "WORLD_SIZE": "4", "TORCHELASTIC_USE_AGENT_STORE": "True",
+    "MASTER_ADDR": "127.0.0.1",
 }
 
 
@@ -19,7 +20,7 @@ class Environment(unittest.TestCase):
             (DATALOADER, {"PERSIA_DATALOADER_ENTRY": "/code/load.py"}),
             (NN_WORKER, {
                 "PERSIA_NN_WORKER_ENTRY": "/code/train.py", "RANK": "9", "WORLD_SIZE": "12", "LOCAL_RANK": "1", "REPLICA_INDEX": "2",
-                "REPLICA_SIZE": "3", "NODE_RANK": "2", "TORCHELASTIC_USE_AGENT_STORE": "False"}),
+                "REPLICA_SIZE": "3", "NODE_RANK": "2", "TORCHELASTIC_USE_AGENT_STORE": "False", "MASTER_ADDR": None}),
         ):
             with mock.patch.object(checks, "for_gpus", lambda environment: dict(environment, LD_LIBRARY_PATH="driver")):
                 got = entry.script_environment(before)
