@@ -112,6 +112,23 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestTried: each pool of a compute class that had no machines, with the time and the answer, although equal answers are one event.
+func TestTried(t *testing.T) {
+	at := func(reason, message string, minute int) corev1.Event {
+		return corev1.Event{Type: corev1.EventTypeWarning, Reason: reason, Message: message, InvolvedObject: corev1.ObjectReference{Kind: "Pod", Name: "a"},
+			LastTimestamp: metav1.Date(2026, 1, 1, 7, minute, 0, 0, time.UTC)}
+	}
+	const none = "Node scale up in zones a associated with this pod failed: GCE out of resources."
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Status: unscheduled("0/3 nodes are available: 3 node(s) didn't match")}
+	events := []corev1.Event{at("FailedScaleUp", none, 3), at("TriggeredScaleUp", "pod triggered scale-up: [{https://b/instanceGroups/gke-first-grp 0->1}]", 1),
+		at("TriggeredScaleUp", "pod triggered scale-up: [{https://b/instanceGroups/gke-second-grp 0->1}]", 3)}
+	wait, _ := explain(pod, events)
+	assert.Equal(t, []string{"no machines", "FailedScaleUp: " + none}, []string{wait.Cause, wait.Says})
+	pod.Spec.NodeSelector = map[string]string{gcp.LabelComputeClass: "persia-first"}
+	wait, _ = explain(pod, events)
+	assert.Equal(t, "07:01:00 gke-first-grp: "+none+"; 07:03:00 gke-second-grp: "+none, wait.Says)
+}
+
 // TestNextIsACommand: what every cause names to do next is a command without placeholders.
 func TestNextIsACommand(t *testing.T) {
 	for _, row := range said {

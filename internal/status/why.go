@@ -48,7 +48,7 @@ var said = []cause{
 	// A pool has a group in each zone, whose URI includes the zone.
 	{"no machines", "gcloud compute instance-groups managed list --filter name~POOL --uri | " +
 		"xargs -n 1 gcloud compute instance-groups managed list-errors",
-		[]string{"out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
+		[]string{"out of resources", "out.of.resources", "ZONE_RESOURCE_POOL_EXHAUSTED", "GCE_STOCKOUT", "does not have enough resources"}},
 	{"no addresses", "pulumi preview   # lists the address ranges", []string{"IP_SPACE_EXHAUSTED", "ip.space.exhausted"}},
 	{"pool is full", "pulumi config get --path persia:nodePools   # increase maxNodes of POOL, and run pulumi up",
 		[]string{"max node group size reached"}},
