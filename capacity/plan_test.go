@@ -91,6 +91,15 @@ func TestPlan(t *testing.T) {
 	changed, others := plan.Since([]any{plan.Decisive()[0]})
 	assert.True(t, strings.HasPrefix(changed, "COST OF"), changed)
 	assert.True(t, strings.HasPrefix(others, "NODE POOL"), others)
+	var all []any
+	for _, table := range plan.Decisive() {
+		all = append(all, table)
+	}
+	share := 0.9
+	plan.Trainings = append(plan.Trainings, Training{Job: "train, measured", Measured: &share})
+	changed, others = plan.Since(all)
+	assert.Empty(t, changed, "what was measured is no change")
+	assert.Contains(t, others, "train, measured")
 	last := 0.4
 	assert.Equal(t, "USD 1.70 an hour, 1,241 a month (+1.30 an hour)", plan.Cost(&last))
 	assert.Equal(t, "USD 1.70 an hour, 1,241 a month", plan.Cost(plan.HourlyCost))

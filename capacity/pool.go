@@ -32,9 +32,9 @@ type Pool struct {
 	Spare   int
 	Pods    []Pods
 	Upgrade Upgrade
-	// Rungs are the pools of a list of pools, which this pool stands for with the first one's machine, or this one alone.
+	// Rungs are the pools of a list, if this pool stands for one. Machine is then that of the first.
 	Rungs []Rung
-	// Queued says that more jobs than those of Pods may run, if there is room.
+	// Queued is true if a queue may admit more jobs to the pool than those whose replicas are in Pods.
 	Queued bool
 }
 

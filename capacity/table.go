@@ -21,7 +21,8 @@ func (p Plan) Since(earlier []any) (changed, others string) {
 	var differ, rest []string
 	shown := p.decisive()
 	for i, table := range p.planned().decisive() {
-		if text := filled(shown[i]); slices.Contains(earlier, any(strings.Join(filled(table), ""))) {
+		text, planned := filled(shown[i]), strings.Join(filled(table), "")
+		if planned == "" || slices.Contains(earlier, any(planned)) {
 			rest = append(rest, text...)
 		} else {
 			differ = append(differ, text...)

@@ -147,7 +147,7 @@ func replicasOn(job *Job, pool string) int {
 	return replicas
 }
 
-// hoursBetweenFailures returns that of the worst machine that a pool may have, or 0 if none is known.
+// hoursBetweenFailures returns how long the least reliable machine of a pool lives, in hours, or 0 if that is not known.
 func (s *Stack) hoursBetweenFailures(pool capacity.PoolPlan) (least float64) {
 	for _, rung := range pool.Rungs {
 		described := s.MachineTypes[rung.Machine.Type]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"persia/capacity"
@@ -108,6 +109,8 @@ func (s *Stack) places() []Pool {
 func (s *Stack) checkPoolList(p *input.Problems, at *field.Path, job *Job, role NamedRole, uses map[string]*poolUse) {
 	names := poolsIn(role.NodePool)
 	first, firstKnown := s.Pool(names[0])
+	_, written := s.Pool(role.NodePool)
+	written = written && sets.New(names...).Len() == len(names) // so that others can write the same list
 	for i, name := range names {
 		pool, known := s.Pool(name)
 		at := at.Index(i)
@@ -129,7 +132,7 @@ func (s *Stack) checkPoolList(p *input.Problems, at *field.Path, job *Job, role 
 		case firstKnown && gpus(pool) != gpus(first):
 			p.Invalid(at, name, "has %s, and %s has %s: a replica would train differently on each; write pools with the same GPUs",
 				gpus(pool), names[0], gpus(first))
-		case len(others) > 0:
+		case written && len(others) > 0:
 			p.Invalid(at, name, "is also used as nodePool: %s, and a pool has one compute class, which keeps all other pods off; "+
 				"choose another pool, or write [%s] in all roles that use it", others[0], strings.Join(names, ", "))
 		}

@@ -28,6 +28,7 @@ func TestPoolListRefused(t *testing.T) {
 	scaling := edits{"minNodes": 0, "maxNodes": 2}
 	testkit.Refused(t, []testkit.Refusal{
 		{"unknown", listed.And(edits{at: []any{"training", "spots"}}), at + "[1]", []string{`"spots"`, "must be one of the stack's node pools"}},
+		{"unknown beside one of another role", edits{"persia:jobs[0].dataloader.nodePool": []any{"loaders", "loader"}}, "persia:jobs[0].dataloader.nodePool[1]", []string{`"loader"`, "must be one of"}},
 		{"no name", listed.And(edits{at: []any{"training", 7}}), at, []string{"must be a string", "it is a list"}},
 		{"twice", listed.And(edits{at: []any{"training", "spot", "training"}}), at + "[2]", []string{`"training"`, "is twice in the list; remove one"}},
 		{"another GPU", alone(edits{"name": "l4", "machineType": "g2-standard-96", "nodes": 1}), at + "[2]",

@@ -245,10 +245,10 @@ func (d *deployment) effects() []effects.Effect {
 	return effects.Of(d.ran, after, paths)
 }
 
-// hourlyCost is the name of the output with the cost of all nodes for an hour, and lastTables that of the tables for people
-// to decide by, which Pulumi does not show.
 const (
+	// hourlyCost is the output with the cost of all nodes for an hour.
 	hourlyCost = "hourlyCost"
+	// lastTables is the output with the tables of the plan, with which the next preview compares. Pulumi does not show it.
 	lastTables = "__plan"
 )
 

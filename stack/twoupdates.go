@@ -169,7 +169,8 @@ func leavingPods(cfg *config.Stack, pool capacity.Pool, starts *config.Job, leav
 	return slices.DeleteFunc(pods, func(p capacity.Pods) bool { return p.Count == 0 || pool.Holds(p) == 0 })
 }
 
-// poolOf returns the nodePool of pods in the state, which is that of the role if they choose no nodes.
+// poolOf returns the node pool, or the list of pools, on which pods of the state run. Pods that choose no nodes run where the
+// role does.
 func poolOf(cfg *config.Stack, was effects.Workload, role config.NamedRole) string {
 	for _, list := range cfg.PoolLists() {
 		if list.ComputeClass() == was.Pod.NodeSelector[gcp.LabelComputeClass] {

@@ -11,7 +11,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// standIns are those of PyTorch and PERSIA, for one nn-worker.
+// standIns replace the modules of PyTorch and PERSIA for one nn-worker.
 const standIns = `
 import json, sys
 from unittest import mock

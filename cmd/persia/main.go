@@ -48,7 +48,7 @@ func ends(code int, err error) error {
 // fails returns an error that ends a command with the exit code 1, or nil.
 func fails(err error) error { return ends(0, err) }
 
-// version is that of a release, which its build sets.
+// version is the version of a release. The build of a release sets it.
 var version string
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {

@@ -43,8 +43,8 @@ type side struct {
 
 // preview has the parts of a preview.
 type preview struct {
-	// sum says how much the stack needs, and cost what that costs. needs are the tables that differ from those of the last
-	// update, and details the others.
+	// sum counts the nodes and GPUs that the stack needs, and cost is their cost. needs has the tables that differ from the
+	// last update, and details has the others.
 	sum, cost, needs, details string
 	// errors and warnings are of the program and of the engine.
 	errors, warnings []string

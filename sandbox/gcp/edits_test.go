@@ -179,7 +179,7 @@ func (e *engine) edited(t *testing.T, file values) outcome {
 	return done
 }
 
-// outcome is what an edit did: the summary of its steps, the announced effects, what it restarted, and all warnings.
+// outcome describes an edit: its steps, the effects that the program announced, the pods that restarted, and the warnings.
 type outcome struct {
 	summary  string
 	effects  []string

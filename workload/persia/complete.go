@@ -120,7 +120,7 @@ var operatedCompleteScript string
 
 const (
 	metricsGatewayPort = 9091
-	// The image's own user, nobody.
+	// The image runs as nobody.
 	metricsGatewayUser = 65534
 	// Any user but root: the script writes no files.
 	operatedCompletionUser = 1000
