@@ -80,7 +80,7 @@ e2e: toolchain node-packages ## Run the tests of processes and whole stacks, wit
 	@$(MAKE) --no-print-directory processes
 
 processes:
-	$(TEST) -timeout 30m $$(git grep -l 'testkit[.]Processes(' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's#^#./#')
+	HISTORIES=30 $(TEST) -timeout 30m $$(git grep -l 'testkit[.]Processes(\|testing[.]Short()' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's#^#./#')
 	cd sandbox && $(TEST) -timeout 30m $$(go list ./... | grep -v /e2e)
 
 stacks:

@@ -23,9 +23,9 @@ func TestPEDLCredentials(t *testing.T) {
 		settings fields
 		secrets  []string
 	}{
-		"own database": {nil, []string{"adult-income-token", "pedl-agents-registry", "pedl-master-config", "pedl-postgresql", "pedl-registry"}},
+		"own database": {nil, []string{"pedl-agents-registry", "pedl-master-config", "pedl-postgresql", "pedl-registry"}},
 		"external database": {fields{"postgresql.external": fields{"host": "10.0.0.3", "password": externalPassword}},
-			[]string{"adult-income-token", "pedl-agents-registry", "pedl-master-config", "pedl-registry"}},
+			[]string{"pedl-agents-registry", "pedl-master-config", "pedl-registry"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder, secrets := deployPEDL(t, test.settings), []string{}

@@ -22,6 +22,7 @@ func pedlStack(t *testing.T, settings fields) map[string]string {
 		"persia:cluster.systemPool": fields{"machineType": "n2-standard-16"},
 		"persia:nodePools[1]": fields{"name": "pedl", "machineType": "g2-standard-8", "nodes": 2, "gpu": fields{"type": "nvidia-l4", "count": 1},
 			"taints": list{fields{"key": "team", "value": "ranking", "effect": "NoSchedule"}}},
+		"persia:jobs":         list{},
 		"persia:nodePools[2]": fields{"name": "spare", "machineType": "n2-standard-16", "nodes": 1},
 	})
 }
