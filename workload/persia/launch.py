@@ -220,6 +220,7 @@ class Replica:
             return None
         except (OSError, ValueError, http.client.HTTPException):
             self.say(f"the coordinator at {self.settings.coordinator} does not answer")
+            self.soon = 1  # all wait for its substitute
             return None
         if order.get("run") != self.settings.run:
             # One of the two pods is about to be replaced, or the address has another pod now.

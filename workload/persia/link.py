@@ -18,7 +18,7 @@ import time
 RESOLVER = "/etc/resolv.conf"
 
 # How often a link looks up the name, in seconds: while the coordinator answers, to find its successor, and while it does not.
-LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 5
+LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 2
 
 # How long a replica waits for an answer, in seconds.
 ANSWER_SECONDS = 5

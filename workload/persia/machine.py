@@ -246,6 +246,8 @@ class Machine:
         replica beside it that runs on."""
         self.attempt = attempt
         if self.claim != UNREAD:
+            self.values["memory"] = 0  # nobody knows what its servers have trained
+            self.roster.keep(0)
             self.wait_to_be_left()
 
     def wait_for_silence(self, since: float) -> None:
@@ -447,8 +449,9 @@ class Machine:
         self.vouched = not kept.get("unheard") and (kept.get("pod") == self.settings.pod or bool(kept.get("released")))
         if any(self.is_unknown(key, member) for key, member in self.roster.reports.items()):
             self.wait_to_be_left()
-        if not self.settings.partial or self.values["servers"] != self.settings.replicas.get(SERVER):
-            self.values["memory"] = 0  # a change of the job divides the embeddings anew
+        changed = self.values["servers"] != self.settings.replicas.get(SERVER)  # which divides the embeddings anew
+        if not self.settings.partial or changed or self.attempt > self.values["attempt"]:
+            self.values["memory"] = 0
         if self.values["revision"] != self.settings.revision:
             # A changed job starts again.
             self.ledger.values["reports"] = 0

@@ -344,7 +344,8 @@ class Pod:
             status = replica.run()
         except Turn:
             WORLD.check()
-            soon = replica.soon if replica.state == "waiting" else None  # the report that it has started may be late
+            # The report that it has started may be late.
+            soon = replica.soon if replica.state == "waiting" or replica.unanswered() > 0 else None
             wait = min(WORLD.settings.beat_seconds, soon or WORLD.settings.beat_seconds) * (1 if WORLD.random.random() > 0.02 else WORLD.random.uniform(0.2, 2))
             # It reports at once, as launch.Replica.wait has it.
             if replica.ending or replica.stopped or replica.state == "running" and (

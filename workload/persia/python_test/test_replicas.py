@@ -353,7 +353,7 @@ class Needs(ReplicasTest):
         self.patch(launch, time=types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
         began, asked.command.process = self.now, None
         WAIT(replica)
-        self.assertAlmostEqual(5, self.now - began, delta=0.5)
+        self.assertAlmostEqual(1, self.now - began, delta=0.5)
 
     def test_nats(self):
         connected, reachable = set(), []
