@@ -18,10 +18,9 @@ from typing import Any, Callable, Container, Dict, List, NamedTuple, Optional
 
 ATTEMPT, DENSE_STATES = re.compile(r"attempt-(\d+)$"), re.compile(r"dense-\d+$")
 SHARD = re.compile(r"s\d+$")
-DENSE, DONE, OPTIMIZER = "dense.pt", "embedding_dump_done", "opt.pt"
+DENSE, JIT, DONE, OPTIMIZER = "dense.pt", "jit_dense.pt", "embedding_dump_done", "opt.pt"
 EMBEDDINGS = ".emb"
-# In the order of their removal: an interrupted one leaves an incomplete checkpoint.
-MARKS = (DONE, OPTIMIZER)
+MARKS = (DONE, OPTIMIZER)  # in the order of their removal
 
 # The first bytes of an archive and of the last record of its directory, and the lengths of that record and of the longest
 # comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
@@ -103,12 +102,13 @@ def scan(root, older=False, known=None, memory=0):
         number = int(match.group(1))
         found.last_attempt = max(found.last_attempt, number)
         inner = found.look(entry.path, entries, entry.path) or []
-        consider(found, number, entry.path, False, inner, older)
+        found.look(entry.path, consider, found, number, entry.path, False, inner, older)
         is_checkpoint = any(file.name in (DENSE, DONE) for file in inner)
         for folder in inner:
             # The folders that the servers write in a checkpoint have up to 1,000 files each.
             if found.look(folder.path, folder.is_dir) and not (is_checkpoint and SHARD.match(folder.name)):
-                consider(found, number, folder.path, folder.is_symlink(), found.look(folder.path, entries, folder.path) or [], older)
+                files = found.look(folder.path, entries, folder.path) or []
+                found.look(folder.path, consider, found, number, folder.path, folder.is_symlink(), files, older)
     found.complete.sort(reverse=True)
     if any(checkpoint.dense for checkpoint in found.complete):
         found.strange.update({checkpoint.path: f"{DENSE} is missing" for checkpoint in found.complete if not checkpoint.dense})
@@ -126,31 +126,33 @@ def find_dense(found, folder):
 
 
 def consider(found, attempt, path, link, inner, older):
-    """Add a folder to found if it is a checkpoint. PERSIA writes dense.pt first; scripts also
-    write other folders, such as exported embeddings."""
+    """Add a folder to found if it is a checkpoint. Scripts also write other folders, such as exported embeddings."""
     folders = {entry.name: found.look(entry.path, entry.is_dir) for entry in inner}
     files = {entry.name: entry for entry in inner if folders[entry.name] is False}
     shards = {entry.name: entry for entry in inner if folders[entry.name] and SHARD.match(entry.name)}
-    times = found.look(path, completed, files, shards, older)
-    if path in found.strange:
-        return
+    models = {name for name in files if name.endswith(".pt")} - {JIT, OPTIMIZER}
+    times = completed(files, shards, older)
     if times is None:
-        if not link and DENSE in files and not found.look(path, names_its_own, files, shards, older) and path not in found.strange:
-            found.incomplete.append(path)
-            late = None if DONE in files else found.look(path, too_late, shards)
-            if late:
-                found.given_up[path] = late
+        if link or DENSE not in files:
+            return
+        # If a script gave the optimizer's file another name, only it knows whether the checkpoint is complete.
+        if DONE in files and OPTIMIZER not in files and models > {DENSE}:
+            if embeddings_whole(files[DONE].path, shards, older):
+                return
+        found.incomplete.append(path)
+        late = None if DONE in files else too_late(shards)
+        if late:
+            found.given_up[path] = late
         return
     since, seconds = times
     if found.known.get(path) != since:
-        missing = found.look(path, unwritten, files[DONE].path, shards, older)
-        if missing or path in found.strange:
+        missing = unwritten(files[DONE].path, shards)
+        if missing:
             # PERSIA has said that it is complete. Whatever has happened to it since, people decide.
-            found.strange.setdefault(path, missing)
+            found.strange[path] = missing
             return
         found.known[path] = since
-    dense = any(name.endswith(".pt") and name not in ("jit_" + DENSE, OPTIMIZER) for name in files)
-    found.complete.append(Checkpoint(attempt, since, path, link, seconds, dense))
+    found.complete.append(Checkpoint(attempt, since, path, link, seconds, bool(models)))
 
 
 def too_late(shards):
@@ -169,40 +171,38 @@ def too_late(shards):
 
 def marked(shards, name):
     """Return when a server has marked its part as complete, or None."""
-    try:
+    with contextlib.suppress(FileNotFoundError, KeyError):
         return os.stat(os.path.join(shards[name].path, DONE)).st_mtime
-    except (FileNotFoundError, KeyError):
-        return None
+    return None
 
 
 def completed(files, shards, older):
     """Return when a checkpoint became complete, and how long that took after dense.pt, in seconds, or None."""
-    try:
-        if not all(mark in files and stat.S_ISREG(files[mark].stat().st_mode) for mark in MARKS):
-            return None
-        if not embeddings_whole(files[DONE].path, shards, older):
-            return None
-        if not all(whole(files[name].path) for name in (DENSE, OPTIMIZER) if name in files):
-            return None
-        since = files[OPTIMIZER].stat().st_mtime
-        return since, max(0, since - files[DENSE].stat().st_mtime) if DENSE in files else 0
-    except FileNotFoundError:
-        return None
+    with contextlib.suppress(FileNotFoundError):
+        if (
+            all(mark in files and stat.S_ISREG(files[mark].stat().st_mode) for mark in MARKS)
+            and embeddings_whole(files[DONE].path, shards, older)
+            and all(whole(files[name].path) for name in (DENSE, OPTIMIZER) if name in files)
+        ):
+            since = files[OPTIMIZER].stat().st_mtime
+            return since, max(0, since - files[DENSE].stat().st_mtime) if DENSE in files else 0
+    return None
 
 
 def embeddings_whole(mark, shards, older):
     """Report whether PERSIA has written the whole mark, and each server that it counts has a folder."""
-    text = read_mark(mark)
-    if counted(text, "num_shards") is None or not text.endswith("\n"):
+    text, numbers = read_mark(mark)
+    if "num_shards" not in numbers or not text.endswith("\n"):
         return older and not text
-    return all(f"s{number}" in shards for number in range(counted(text, "num_shards")))
+    return all(f"s{number}" in shards for number in range(numbers["num_shards"]))
 
 
-def unwritten(mark, shards, older):
+def unwritten(mark, shards):
     """Return which server lacks files of a checkpoint, for people, or None. A node without power may leave empty files behind."""
-    text = read_mark(mark)
-    servers, most = counted(text, "num_shards"), counted(text, "num_internal_shards") or 1
-    for name in sorted(shards) if servers is None else [f"s{number}" for number in range(servers)]:
+    _, numbers = read_mark(mark)
+    most = numbers.get("num_internal_shards") or 1
+    every = [f"s{number}" for number in range(numbers["num_shards"])] if "num_shards" in numbers else sorted(shards)
+    for name in every:
         sizes = [entry.stat().st_size for entry in entries(shards[name].path) if entry.name.endswith(EMBEDDINGS)]
         if len(sizes) < most:
             return f"{name} has {len(sizes)} of {most} files"
@@ -212,14 +212,10 @@ def unwritten(mark, shards, older):
 
 
 def read_mark(mark):
+    """Return the text of a mark, and its numbers by their names."""
     with open(mark, "rb") as file:
-        return file.read(4096).decode(errors="replace")
-
-
-def counted(text, what):
-    """Return a number of a mark, or None."""
-    count = re.search(rf"^{what}: (\d+)$", text, re.MULTILINE)
-    return int(count.group(1)) if count else None
+        text = file.read(4096).decode(errors="replace")
+    return text, {name: int(number) for name, number in re.findall(r"^(\w+): (\d+)$", text, re.MULTILINE)}
 
 
 def whole(path):
@@ -236,12 +232,6 @@ def whole(path):
     return at >= 0 and len(end) - at >= RECORD_LENGTH
 
 
-def names_its_own(files, shards, older):
-    """Report whether a script gave the optimizer's file another name: only it knows whether the checkpoint is complete."""
-    others = [name for name in files if name.endswith(".pt") and name not in (DENSE, "jit_" + DENSE, OPTIMIZER)]
-    return bool(others) and OPTIMIZER not in files and DONE in files and embeddings_whole(files[DONE].path, shards, older)
-
-
 def remove(folder):
     """Remove a checkpoint, its marks first and dense.pt last, so that an interruption leaves an incomplete checkpoint. Other
     checkpoints in the folder, and files of the script, stay. Of a folder with dense states, nothing stays."""
@@ -249,8 +239,7 @@ def remove(folder):
         return remove_all(folder)
     for mark in MARKS:
         remove_all(os.path.join(folder, mark))
-    parts = [entry for entry in entries(folder) if is_part(entry)]
-    for entry in sorted(parts, key=lambda entry: entry.name == DENSE):
+    for entry in sorted(filter(is_part, entries(folder)), key=lambda entry: entry.name == DENSE):
         remove_all(entry.path)
     try:
         os.rmdir(folder)
@@ -263,7 +252,7 @@ def is_part(entry):
     """Report whether PERSIA wrote an entry of a checkpoint's folder. A script may name a checkpoint like a server's folder."""
     if SHARD.match(entry.name) and entry.is_dir() and not entry.is_symlink():
         return not any(inner.name == DENSE for inner in entries(entry.path))
-    return entry.name in (DENSE, "jit_" + DENSE)
+    return entry.name in (DENSE, JIT)
 
 
 def remove_all(path):
@@ -283,8 +272,6 @@ def ignore_missing(_function, _path, error):
 
 def entries(folder):
     """List a folder, or return [] if it does not exist."""
-    try:
-        with os.scandir(folder) as found:
-            return list(found)
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as found:
+        return list(found)
+    return []

@@ -49,10 +49,9 @@ class Job:
         if absent:
             who = f"{absent[0]} and {len(absent) - 1} more are" if absent[1:] else f"{absent[0]} is"
             return GOING_ON, f"waiting: {who} not there"
-        return GOING_ON, f"running: {self.count(NN_WORKER)} nn-workers and {self.count(DATALOADER)} dataloaders have finished"
-
-    def count(self, role):
-        return f"{len(self.finished & set(self.roles[role]))} of {len(self.roles[role])}"
+        scripted = ((role, set(self.roles[role])) for role in (NN_WORKER, DATALOADER))
+        counts = (f"{len(self.finished & names)} of {len(names)} {role}s" for role, names in scripted)
+        return GOING_ON, f"running: {' and '.join(counts)} have finished"
 
     def trouble(self, pods):
         """Why the job cannot be complete any more, or nothing."""
@@ -71,9 +70,8 @@ class Job:
     def trouble_of(self, name, pods, nn_workers_ended):
         if name not in pods:
             # Nothing makes a pod again. What has finished may go.
-            if name in self.finished or nn_workers_ended and name not in self.scripted:
-                return None
-            if not self.made and name not in self.seen:
+            may_go = name in self.finished or nn_workers_ended and name not in self.scripted
+            if may_go or not self.made and name not in self.seen:
                 return None
             return f"{name} is gone" + (", and was not seen to finish" if name in self.scripted and name not in self.seen else "")
         pod = pods[name]

@@ -5,95 +5,51 @@ from typing import NamedTuple, Optional, Union
 from checkpoints import Found
 from record import Values
 
+# A replica has reported, or somebody has asked for the status of a run, maybe the job's completion, which is
+# known. The machine acts on both with an Answer.
+Reported = NamedTuple("Reported", [("member", Values)])
+Asked = NamedTuple("Asked", [("run", str), ("known", bool)])
 
-class Reported(NamedTuple):
-    """A replica has reported. The machine acts with an Answer."""
+# Time has passed.
+Ticked = NamedTuple("Ticked", [])
 
-    member: Values
+# The command of this coordinator's replica has ended, because its pod has to end.
+Leaving = NamedTuple("Leaving", [])
 
+# Answer a report with an order, or a question with the state of the job.
+Answer = NamedTuple("Answer", [("values", Values)])
 
-class Asked(NamedTuple):
-    """Somebody has asked for the status of a run, maybe the job's completion, which is known. The machine acts with an Answer."""
+# Tell people.
+Log = NamedTuple("Log", [("text", str)])
 
-    run: str
-    known: bool
-
-
-class Ticked(NamedTuple):
-    """Time has passed."""
+# Read the record, write it, find the checkpoints, and remove one. An event below follows, with the error if that
+# failed. Save and Scan fail if another coordinator has claimed the run, or has written since claimed was read.
+Load = NamedTuple("Load", [])
+Save = NamedTuple("Save", [("values", Values), ("claimed", Optional[Values])])
+Scan = NamedTuple("Scan", [("values", Values), ("claimed", Optional[Values])])
+Remove = NamedTuple("Remove", [("folder", str)])
 
 
 class Loaded(NamedTuple):
-    """The record is read, or could not be read."""
-
     error: Optional[Exception] = None
     kept: Optional[Values] = None
 
 
 class Saved(NamedTuple):
-    """The record is written, or could not be written. full is whether the volume has no room for another file, older the record
-    of an older coordinator that the file had, or None, and safe whether the volume holds no write back until it replaces
-    another one."""
-
     error: Optional[Exception] = None
-    full: bool = False
-    older: Optional[Values] = None
-    safe: bool = False
+    full: bool = False  # whether the volume has no room for another file
+    older: Optional[Values] = None  # the record of an older coordinator that the file had
+    safe: bool = False  # whether the volume holds no write back until it replaces another one
 
 
 class Scanned(NamedTuple):
-    """The checkpoints are found, or could not be. older is the record of an older coordinator that the file had, or None."""
-
     error: Optional[Exception] = None
     found: Optional[Found] = None
-    older: Optional[Values] = None
+    older: Optional[Values] = None  # as in Saved
 
 
 class Removed(NamedTuple):
-    """A checkpoint is removed, or could not be removed."""
-
     error: Optional[Exception] = None
-
-
-class Leaving(NamedTuple):
-    """The command of this coordinator's replica has ended, because its pod has to end."""
-
-
-class Answer(NamedTuple):
-    """Answer a report with an order, or a question with the state of the job."""
-
-    values: Values
-
-
-class Log(NamedTuple):
-    """Tell people."""
-
-    text: str
-
-
-class Load(NamedTuple):
-    """Read the record. Loaded follows."""
-
-
-class Save(NamedTuple):
-    """Write the record, unless another coordinator has claimed the run, or has written since claimed was read. Saved
-    follows."""
-
-    values: Values
-    claimed: Optional[Values]
-
-
-class Scan(NamedTuple):
-    """Find the checkpoints, unless another coordinator has claimed the run. Scanned follows."""
-
-    values: Values
-    claimed: Optional[Values]
-
-
-class Remove(NamedTuple):
-    """Remove a checkpoint. Removed follows."""
-
-    folder: str
 
 
 Event = Union[Reported, Asked, Ticked, Loaded, Saved, Scanned, Removed, Leaving]

@@ -1,6 +1,7 @@
 """Pushes the state of a replica, and of the job, to the job's metrics gateway."""
 
 import contextlib
+import itertools
 import pathlib
 import threading
 import time
@@ -32,12 +33,10 @@ class Gateway:
                 self.failed = True
 
     def put(self, values):
-        body, family = "", ""
-        for name, value in values.items():
-            if name.partition("{")[0] != family:
-                family = name.partition("{")[0]
-                body += f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}\n"
-            body += f"{name} {value}\n"
+        body = ""
+        for family, names in itertools.groupby(values, lambda name: name.partition("{")[0]):
+            body += f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}\n"
+            body += "".join(f"{name} {values[name]}\n" for name in names)
         headers = {"Content-Type": "text/plain; version=0.0.4"}
         request = urllib.request.Request(f"http://{self.address}{self.path}", body.encode(), headers, method="PUT")
         direct.open(request, timeout=10).close()

@@ -39,15 +39,14 @@ class Command:
         left = self.running()
         if not left:
             return True
-        if time.monotonic() < self.deadline:
-            # Once, and only to the processes of that moment: a second signal would disturb a
-            # process that saves, and end a program that it starts for that.
-            if not self.terminated:
-                self.kill(left, signal.SIGTERM)
-                self.terminated = True
-        else:
+        if time.monotonic() >= self.deadline:
             self.killed = self.killed or time.monotonic()
             self.kill(left, signal.SIGKILL)
+        elif not self.terminated:
+            # Once, and only to the processes of that moment: a second signal would disturb a
+            # process that saves, and end a program that it starts for that.
+            self.kill(left, signal.SIGTERM)
+            self.terminated = True
         return False
 
     def freeze(self, frozen):
@@ -84,11 +83,9 @@ class Command:
 
 def program(pid):
     """Return the name of the program that a process runs."""
-    try:
-        with open(f"/proc/{pid}/comm") as file:
-            return file.read().strip()
-    except OSError:
-        return "gone"
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/comm") as file:
+        return file.read().strip()
+    return "gone"
 
 
 def adopt():
@@ -103,10 +100,7 @@ def adopt():
 def reap(process=None):
     """Remove all children that have ended from the process table. A process of Python's reports its exit status afterwards."""
     with contextlib.suppress(ChildProcessError):  # no child is left
-        while True:
-            ended = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if not ended:
-                return
+        for ended in iter(lambda: os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT), None):
             if process and process.pid == ended.si_pid and process.returncode is None:
                 process.poll()
             else:
@@ -121,12 +115,10 @@ def descendants():
             state, parent = file.read().rsplit(")", 1)[1].split()[:2]
             if state != "Z":
                 children.setdefault(int(parent), []).append(int(entry))
-    found, parents = set(), [os.getpid()]
-    while parents:
-        more = children.get(parents.pop(), [])
-        found.update(more)
-        parents += more
-    return found
+    found = [os.getpid()]
+    for pid in found:  # which grows meanwhile
+        found += children.get(pid, [])
+    return set(found[1:])
 
 
 class Scratch:

@@ -1,6 +1,5 @@
 """The record of a run: the file through which a coordinator takes over from the previous one."""
 
-import copy
 import errno
 import json
 import os
@@ -34,36 +33,31 @@ class Unreadable(OSError):
     """The file exists, but it is not a record. A complete job must not train again because of that."""
 
 
-# What the next coordinator needs. Whoever waits for the claim observes by its own clock that beat stands
-# still; the clocks of two machines may differ.
-BLANK: Values = {
-    # The full name of the job, with its stack.
-    "job": "",
-    "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
-    # The checkpoint that the last attempt started from, the last one from which an
-    # attempt made progress, and how many attempts failed before that with others.
-    "resume": None, "proven": None, "doubts": {},
-    # See ledger.py.
-    "ledger": {}, "causes": {}, "ends": [], "trained": {},
-    # The claim, and whether an attempt runs that this pod coordinates.
-    "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
-    # Whether nn-worker 0 of this pod saves before the pod ends, whether it has ended with the pod, and whether
-    # replicas may run that no coordinator hears, so that the next attempt waits until they have ended.
-    "saves": False, "released": False, "unheard": False,
-    # The name of the servers' memory, which is the attempt that gave it to them, or 0, and how many servers have parts of it.
-    # The dense state from which the last attempt continued with that memory, until it makes progress.
-    "memory": 0, "servers": 0, "dense": None,
-}
-
-
 def path(folder: str) -> str:
     """Return where the record is in a folder."""
     return os.path.join(folder, "coordinator.json")
 
 
 def blank(job: str) -> Values:
-    """Return the record of a run that has not begun."""
-    return dict(copy.deepcopy(BLANK), job=job)
+    """Return the record of a run that has not begun: what the next coordinator needs. Whoever waits for the claim
+    observes by its own clock that beat stands still; the clocks of two machines may differ."""
+    return {
+        "job": job,  # its full name, with its stack
+        "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
+        # The checkpoint that the last attempt started from, the last one from which an
+        # attempt made progress, and how many attempts failed before that with others.
+        "resume": None, "proven": None, "doubts": {},
+        # See ledger.py.
+        "ledger": {}, "causes": {}, "ends": [], "trained": {},
+        # The claim, and whether an attempt runs that this pod coordinates.
+        "term": 0, "holder": "", "pod": "", "running": False, "beat": 0, "pods": [],
+        # Whether nn-worker 0 of this pod saves before the pod ends, whether it has ended with the pod, and whether
+        # replicas may run that no coordinator hears, so that the next attempt waits until they have ended.
+        "saves": False, "released": False, "unheard": False,
+        # The name of the servers' memory, which is the attempt that gave it to them, or 0, and how many servers have
+        # parts of it. The dense state from which the last attempt continued with that memory, until it makes progress.
+        "memory": 0, "servers": 0, "dense": None,
+    }
 
 
 def claimed(values: Values, kept: Values, pod: str, holder: str) -> Values:
@@ -124,9 +118,9 @@ class Record:
         """Report whether values read from the file have the right types."""
         if not isinstance(values, dict):
             return False
-        known = {key: value for key, value in values.items() if key in BLANK}
         # What begins as None is a path.
-        kinds: Values = {key: (str, type(None)) if value is None else type(value) for key, value in BLANK.items()}
+        kinds: Values = {key: (str, type(None)) if value is None else type(value) for key, value in blank("").items()}
+        known = {key: value for key, value in values.items() if key in kinds}
         return (
             all(isinstance(value, kinds[key]) for key, value in known.items())
             and all(isinstance(number, (int, float)) for key in NUMBERS for number in known.get(key, {}).values())
@@ -203,12 +197,10 @@ class Record:
 
 def in_bucket(folder, mounts="/proc/self/mounts"):
     """Report whether a folder is mounted through Cloud Storage FUSE."""
-    folder, found = os.path.realpath(folder) + os.sep, ("", "")
-    for point, kind in mounted(mounts):
-        if folder.startswith(point + os.sep):
-            # Of two mounts at the same point, the later one is seen.
-            found = max((point, kind), found, key=lambda mount: len(mount[0]))
-    return found[1] in BUCKETS
+    folder = os.path.realpath(folder) + os.sep
+    # Of two mounts at the same point, the later one is seen.
+    above = [mount for mount in reversed(mounted(mounts)) if folder.startswith(mount[0] + os.sep)]
+    return max(above, key=lambda mount: len(mount[0]), default=("", ""))[1] in BUCKETS
 
 
 def lost_bucket(mounts="/proc/self/mounts"):

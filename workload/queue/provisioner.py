@@ -37,10 +37,8 @@ def asking_role(job):
 
     Kueue names requests of its own in the pods of a job for which it asks itself.
     """
-    for role in job["spec"].get("replicatedJobs") or []:
-        if request_name(role) == job["metadata"]["name"]:
-            return role
-    return None
+    roles = job["spec"].get("replicatedJobs") or []
+    return next((role for role in roles if request_name(role) == job["metadata"]["name"]), None)
 
 
 def request_name(role):
@@ -51,10 +49,8 @@ def request_name(role):
 
 def condition(thing, kind, status="True"):
     """Returns the condition of a kind if it has a status, or None."""
-    for entry in thing.get("status", {}).get("conditions", []):
-        if entry["type"] == kind and entry["status"] == status:
-            return entry
-    return None
+    conditions = thing.get("status", {}).get("conditions", [])
+    return next((entry for entry in conditions if entry["type"] == kind and entry["status"] == status), None)
 
 
 def runs(job):
