@@ -67,8 +67,8 @@ type DeleteNoncurrent struct {
 	Prefix string `json:"prefix" form:"prefix"`
 	// AfterDays is how long a version is kept after it became noncurrent, at least 7.
 	AfterDays int `json:"afterDays" min:"7"`
-	// NewerVersions is how many newer versions of an object must exist before a version is
-	// deleted. With 1, the last version of a deleted object is kept.
+	// NewerVersions is how many newer versions must exist before one is deleted. With 1, the last version of a
+	// deleted object stays.
 	NewerVersions int `json:"newerVersions,omitempty" default:"1" min:"0"`
 }
 

@@ -18,8 +18,8 @@ const PEDLVolume = "pedl-postgresql"
 // PostgreSQL is the database of the master: one that the stack runs, or an existing one.
 type PostgreSQL struct {
 	Image DatabaseImage `json:"image,omitempty"`
-	// Resources are the requests and limits. Default: limits {cpu: 8, memory: 32G}, and requests
-	// {cpu: 4, memory: 16G} or the lower limits that you set.
+	// Resources are the requests and limits. Default: limits {cpu: 8, memory: 32G}, and requests {cpu: 4, memory:
+	// 16G}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// Password is the password of the admin user, postgres, a Pulumi secret. Required unless you set `external`.
 	Password input.Secret `json:"postgresqlPassword,omitempty"`
@@ -29,8 +29,8 @@ type PostgreSQL struct {
 	InitdbArgs string `json:"postgresqlInitdbArgs,omitempty"`
 	// SchedulerName is the scheduler of the database's pod. Default: the cluster's.
 	SchedulerName string `json:"schedulerName,omitempty" form:"subdomain"`
-	// ExtendedConfig are settings of PostgreSQL in camel case, like maxConnections for max_connections.
-	// By default, maxConnections is 2000, and sharedBuffers is 512MB.
+	// ExtendedConfig are settings of PostgreSQL in camel case. By default, maxConnections is 2000, and sharedBuffers
+	// is 512MB.
 	ExtendedConfig map[string]SettingValue `json:"postgresqlExtendedConfig,omitempty"`
 	Persistence    Persistence             `json:"persistence,omitempty"`
 	Service        DatabaseService         `json:"service,omitempty"`
@@ -114,8 +114,8 @@ type Persistence struct {
 
 // DatabaseService is the Service of the database.
 type DatabaseService struct {
-	// ExternalIPs are addresses outside the cluster that lead to the database, which only
-	// an existing cluster may have. Default none: then only the master can reach it.
+	// ExternalIPs are external addresses of the database, on an existing cluster only. Default none: then only the
+	// master can reach it.
 	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
 	// Port is the port of the database.
 	Port int `json:"port,omitempty" default:"5432" max:"65535"`

@@ -20,7 +20,7 @@ type Job struct {
 	RunID string `json:"runId,omitempty" default:"1" form:"label"`
 	// Suspend removes all replicas of the job, so that their nodes can be released.
 	Suspend bool `json:"suspend,omitempty"`
-	// Engine chooses what creates the pods: statefulset, jobset, or operator, which is PERSIA's own.
+	// Engine is the controller that creates the pods: statefulset, jobset, or operator, which is PERSIA's own.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator"`
 	// Queue is the team in persia:queue in whose queue the job waits. It requires engine: jobset. Default: the job
 	// does not wait.
@@ -34,7 +34,7 @@ type Job struct {
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	PersiaEnv PersiaEnv       `json:"persiaEnv,omitempty"`
-	// NodePool is the node pool of roles that do not set their own, or a list, best first.
+	// NodePool is the node pool of roles that set none, or a list, best first.
 	NodePool string `json:"nodePool,omitempty" list:"pools"`
 	// Mounts are volumes of the stack that every role mounts.
 	Mounts []Mount `json:"mounts,omitempty"`
@@ -63,8 +63,7 @@ type Job struct {
 	NNWorker NNWorker `json:"nnWorker,omitempty"`
 	// Dataloader reads the training data and feeds it to the other roles.
 	Dataloader Role `json:"dataloader,omitempty"`
-	// EmbeddingWorker fetches embeddings for the nn-workers and returns their gradients to the embedding parameter
-	// servers.
+	// EmbeddingWorker looks embeddings up for nn-workers, and returns gradients.
 	EmbeddingWorker Role `json:"embeddingWorker,omitempty"`
 	// EmbeddingParameterServer stores the embeddings and updates them.
 	EmbeddingParameterServer Role `json:"embeddingParameterServer,omitempty"`
@@ -123,14 +122,14 @@ type Role struct {
 	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
 	// NodePool is the node pool on which the replicas run, or a list, best first. Default: the job's.
 	NodePool string `json:"nodePool,omitempty" list:"pools"`
-	// Resources are the requests and limits of one replica. At least cpu and memory are required. Requests default to
-	// the limits, as in Kubernetes.
+	// Resources are the requests and limits of one replica, with at least cpu and memory. Requests default to the
+	// limits.
 	Resources corev1.ResourceRequirements `json:"resources"`
 	// Image is the container image. Default: upstream's runtime image for the role.
 	Image string `json:"image,omitempty"`
-	// Env are environment variables of this role, which take precedence over the job's.
+	// Env are environment variables of this role, over the job's.
 	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
-	// Mounts are volumes of the stack that this role mounts in addition to the job's.
+	// Mounts are volumes that this role mounts besides the job's.
 	Mounts []Mount `json:"mounts,omitempty"`
 	// VolumeMounts mount the job's `volumes` by name.
 	VolumeMounts []corev1.VolumeMount `json:"volumeMounts,omitempty"`

@@ -108,8 +108,7 @@ const (
 
 // NVIDIADriver says how all GPU nodes of the stack get their driver.
 type NVIDIADriver struct {
-	// Installer selects how the driver is installed: managed lets GKE do it, and ubuntu-daemonset is
-	// NVIDIA's installer for nodes with Ubuntu.
+	// Installer is managed, by GKE, or ubuntu-daemonset, NVIDIA's installer for nodes with Ubuntu.
 	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset"`
 	// Version is DEFAULT (the default) or LATEST with managed, and a driver version like
 	// 550.90.12 with ubuntu-daemonset.

@@ -25,16 +25,16 @@ type PEDL struct {
 	AgentImage  string      `json:"agentImage,omitempty" default:"determinedai/pedl-agent"`
 	Agent       PEDLAgent   `json:"agent,omitempty"`
 	TrialRunner TrialRunner `json:"trialRunner,omitempty"`
-	// ImagePullPolicy is Always, IfNotPresent, or Never, for the master and the agents.
+	// ImagePullPolicy is Always, IfNotPresent, or Never.
 	ImagePullPolicy corev1.PullPolicy `json:"imagePullPolicy,omitempty" default:"IfNotPresent" enum:"Always,IfNotPresent,Never"`
-	// Resources are the requests and limits of the master. Default: limits {cpu: 8, memory: 16Gi}, and requests
-	// {cpu: 4, memory: 8Gi} or the lower limits that you set.
+	// Resources are the requests and limits of the master. Default: limits {cpu: 8, memory: 16Gi}, and requests {cpu:
+	// 4, memory: 8Gi}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 	// NodePool is the node pool on which the master and its database run. Default: the system pool.
 	NodePool string `json:"nodePool,omitempty"`
-	// NodeSelector are additional labels that the master's node must have. Default none.
+	// NodeSelector are labels that the master's node must have. Default none.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty" form:"labels"`
-	// Tolerations are taints that the master tolerates, in addition to its pool's. Default none.
+	// Tolerations are taints that the master tolerates besides its pool's. Default none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 	Registry    PEDLRegistry        `json:"registry"`
 	Service     PEDLService         `json:"service,omitempty"`
@@ -46,18 +46,18 @@ type PEDL struct {
 
 // PEDLAgent has the settings of the agents, which start containers through the node's Docker.
 type PEDLAgent struct {
-	// NodePools are the node pools that host agents. All of their nodes get the label and the taint
-	// determined.ai/pedl-agent=present. Default none: then label nodes with `kubectl label nodes`.
+	// NodePools are the node pools that host agents. Their nodes get the label and taint
+	// determined.ai/pedl-agent=present. Default none: then label nodes yourself.
 	NodePools []string `json:"nodePools,omitempty" unique:"true"`
 	// EnableCPUScheduling allows agents to run trials on CPUs.
 	EnableCPUScheduling bool `json:"enableCPUScheduling,omitempty"`
-	// Env are environment variables of the agents, which take precedence over those that the program sets. Default none.
+	// Env are environment variables of the agents. Default none.
 	Env []corev1.EnvVar `json:"env,omitempty" unique:"name"`
 	// Resources are the requests and limits of an agent, without its trials. Default: limits {cpu: 1, memory: 2Gi},
-	// and requests {cpu: 100m, memory: 256Mi} or the lower limits that you set.
+	// and requests {cpu: 100m, memory: 256Mi}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Tolerations are taints that the agents tolerate, in addition to determined.ai/pedl-agent=present and the taints
-	// of `nodePools`. Default nvidia.com/gpu=present:NoSchedule; write [] for none.
+	// Tolerations are taints that the agents tolerate besides those of `nodePools`. Default
+	// nvidia.com/gpu=present:NoSchedule; write [] for none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
@@ -71,7 +71,7 @@ type TrialRunner struct {
 	GID *int `json:"gid,omitempty" min:"0" max:"2147483647"`
 }
 
-// PEDLRegistry is the registry from which the images of the master and the agents are pulled.
+// PEDLRegistry is the registry of both images.
 type PEDLRegistry struct {
 	// Server is the URL of the registry.
 	Server string `json:"server,omitempty" default:"https://index.docker.io/v1/"`
@@ -89,19 +89,16 @@ type PEDLService struct {
 	Type corev1.ServiceType `json:"type,omitempty" default:"ClusterIP" enum:"ClusterIP,NodePort,LoadBalancer"`
 	// Port is the port of the master.
 	Port int `json:"port,omitempty" default:"8080" max:"65535"`
-	// ExternalIPs are addresses outside the cluster that lead to the Service, which only
-	// an existing cluster may have. Default none.
+	// ExternalIPs are external addresses of the Service, on an existing cluster only. Default none.
 	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
-	// NodePort is the port on each node, from 30000 to 32767, for the types `NodePort`
-	// and `LoadBalancer`. Default: Kubernetes chooses one.
+	// NodePort is the port on each node, from 30000 to 32767. Default: Kubernetes chooses one.
 	NodePort int `json:"nodePort,omitempty" min:"30000" max:"32767"`
 	// ClusterIP is the address of the Service in the cluster. Default: Kubernetes chooses one.
 	ClusterIP string `json:"clusterIP,omitempty" form:"address"`
-	// LoadBalancerIP is the address of the load balancer, for the type `LoadBalancer`.
-	// Default: Google Cloud chooses one.
+	// LoadBalancerIP is the address of the load balancer. Default: Google Cloud chooses one.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty" form:"address"`
-	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer admits.
-	// Required for the type `LoadBalancer`, unless an annotation makes it internal.
+	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer admits. Required unless an
+	// annotation makes it internal.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// Annotations are annotations of the Service. Default none.
 	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`

@@ -92,11 +92,10 @@ type Disk struct {
 
 // Upgrade says how many nodes GKE upgrades at once.
 type Upgrade struct {
-	// MaxSurge is the number of additional nodes during an upgrade. Default 1 for every 20
-	// nodes, but 0 for GPU pools, reservations, M1 to M4, and pools for roles only.
+	// MaxSurge is how many nodes an upgrade adds. Default 1 for every 20 nodes, but 0 for GPU pools, reservations, M1
+	// to M4, and pools for roles only.
 	MaxSurge *int `json:"maxSurge,omitempty" min:"0" max:"20"`
-	// MaxUnavailable is the number of nodes that may be unavailable during an upgrade. Default
-	// 0, or 1 for every 20 nodes if `maxSurge` is 0.
+	// MaxUnavailable is how many nodes it takes away. Default 0, or 1 for every 20 nodes if `maxSurge` is 0.
 	MaxUnavailable *int `json:"maxUnavailable,omitempty" min:"0" max:"20"`
 }
 

@@ -17,15 +17,15 @@ type Queue struct {
 	Existing bool `json:"existing,omitempty"`
 	// Teams are groups of users. Each has a queue, and may use what other teams leave idle.
 	Teams []Team `json:"teams,omitempty" unique:"name"`
-	// Priorities are the values of the names in a job's priority. The name default is for jobs
-	// without a priority, and is 0 unless you change it.
+	// Priorities are the values of names. The name default is for jobs without a priority, and is 0 unless you change
+	// it.
 	Priorities []QueuePriority `json:"priorities,omitempty" unique:"name"`
-	// WithinTeam says which running jobs stop for a waiting job of the same team: Never, LowerPriority, or LowerOrNewerEqualPriority.
+	// WithinTeam says which jobs stop for a waiting one of the same team: Never, LowerPriority, or
+	// LowerOrNewerEqualPriority.
 	WithinTeam string `json:"withinTeam,omitempty" default:"LowerPriority" enum:"Never,LowerPriority,LowerOrNewerEqualPriority"`
-	// BetweenTeams says which jobs on borrowed nodes stop when their owner needs the nodes: Never, LowerPriority, or Any.
+	// BetweenTeams says which jobs on borrowed nodes stop when the owner needs these: Never, LowerPriority, or Any.
 	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
-	// StartMinutes is how long an admitted job may take until all of its replicas run, or run
-	// again. Then it releases its nodes and waits.
+	// StartMinutes is how long an admitted job may lack replicas. Then it releases its nodes and waits.
 	StartMinutes int `json:"startMinutes,omitempty" default:"30" max:"1440"`
 }
 

@@ -22,16 +22,15 @@ type Volume struct {
 	Name string `json:"name" form:"label"`
 	// Claim is the name of the PersistentVolumeClaim. Default: NAME-claim.
 	Claim string `json:"claim,omitempty" form:"subdomain"`
-	// Size is the capacity of the volume and the request of the claim. You can increase it. Storage that the stack
-	// creates cannot shrink.
+	// Size is the capacity of the volume and the request of the claim. Storage that the stack creates cannot shrink.
 	Size string `json:"size" form:"bytes"`
-	// AccessModes are how nodes can mount the volume. Default: ReadWriteOnce for block devices and directories of one
-	// node, and ReadWriteMany for storage that many nodes share.
+	// AccessModes are how nodes can mount the volume. Default: ReadWriteOnce for block devices and hostPath, else
+	// ReadWriteMany.
 	AccessModes []accessMode `json:"accessModes,omitempty" unique:"true" enum:"ReadWriteOnce,ReadOnlyMany,ReadWriteMany"`
 	// ReclaimPolicy is Retain, or Delete: the CSI driver deletes all checkpoints with the claim, as in `pulumi destroy`.
 	ReclaimPolicy corev1.PersistentVolumeReclaimPolicy `json:"reclaimPolicy,omitempty" default:"Retain" enum:"Retain,Delete"`
-	// MountOptions are passed to the driver. A bucket also has implicit-dirs, which shows folders that
-	// an upload has made, and metadata-cache:ttl-secs:60, unless you write implicit-dirs=false or another time.
+	// MountOptions are passed to the driver. A bucket also has implicit-dirs, which shows folders that an upload has
+	// made, and metadata-cache:ttl-secs:60, unless you write others.
 	MountOptions []string `json:"mountOptions,omitempty"`
 	// Labels are Kubernetes labels for the volume and the claim.
 	Labels map[string]string `json:"labels,omitempty" form:"labels"`

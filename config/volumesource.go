@@ -95,9 +95,9 @@ func (u volumeUsers) names() string {
 
 // HostPath is a directory of the node on which a pod runs. The data is lost with the node.
 type HostPath struct {
-	// Path is the absolute path of the directory, which Kubernetes creates if necessary. On
-	// Container-Optimized OS, only directories below /home, /mnt/disks, /mnt/stateful_partition,
-	// /run, /tmp and /var are writable; /mnt/disks, /run and /tmp are in memory.
+	// Path is an absolute path, which Kubernetes creates if necessary. On Container-Optimized OS, only directories
+	// below /home, /mnt/disks, /mnt/stateful_partition, /run, /tmp and /var are writable; /mnt/disks, /run and /tmp
+	// are in memory.
 	Path string `json:"path" form:"directory"`
 }
 

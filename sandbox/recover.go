@@ -17,7 +17,7 @@ import (
 // recover clears the rest of a killed command: its update, and the operations with an unknown end.
 // The caller holds the sandbox's lock, so the command that began the update is dead.
 //
-// It does the steps of docs/guides/operations.md for an operator: it waits for objects whose
+// It does the steps of docs/guides/stacks.md for an operator: it waits for objects whose
 // deletion has begun, and then does what `persia recover` does.
 func (e *engine) recover(ctx context.Context) error {
 	if err := e.cloud.Resume(ctx); err != nil {

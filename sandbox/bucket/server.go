@@ -1,7 +1,7 @@
 // Package bucket serves a bucket like Cloud Storage does, for gcsfuse and other Go clients of its JSON and
 // XML interfaces on this machine. It keeps objects in memory.
 //
-// It is never kinder than Cloud Storage: it allows one write a second to a name, an upload becomes an
+// It is at least as strict as Cloud Storage: it allows one write a second to a name, an upload becomes an
 // object only when it is complete, a precondition that does not hold fails, and a chunk that comes twice
 // counts once (https://cloud.google.com/storage/quotas, .../docs/resumable-uploads).
 package bucket

@@ -34,7 +34,7 @@ const manyFaults = 67
 // keptKinds are the kinds of storage that the stack keeps, as the simulated Google Cloud names them.
 var keptKinds = []string{"storage.bucket", "compute.disk"}
 
-// takeOver is the variable with which docs/guides/operations.md tells an operator to take
+// takeOver is the variable with which docs/guides/stacks.md tells an operator to take
 // over objects that the stack has made without knowing it.
 const takeOver = "PULUMI_K8S_UPSERT_EXISTING_OBJECTS"
 

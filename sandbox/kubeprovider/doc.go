@@ -1,5 +1,5 @@
 // Package kubeprovider is a Pulumi provider that replaces the official pulumi-kubernetes 4.30 for programs written with
-// its Go SDK; docs/contribute/decisions.md says why. It is never kinder: what fails there fails here. It has what this
+// its Go SDK; docs/contribute/decisions.md says why. It is at least as strict: what fails there fails here. It has what this
 // program uses: it ignores other annotations of Pulumi, and awaits no other kinds.
 //
 // What is known of the official provider is from its source at github.com/pulumi/pulumi-kubernetes, named below by file
