@@ -19,7 +19,6 @@ from typing import Any, Callable, Container, Dict, List, NamedTuple, Optional
 ATTEMPT, DENSE_STATES = re.compile(r"attempt-(\d+)$"), re.compile(r"dense-\d+$")
 SHARD = re.compile(r"s\d+$")
 DENSE, JIT, DONE, OPTIMIZER = "dense.pt", "jit_dense.pt", "embedding_dump_done", "opt.pt"
-EMBEDDINGS = ".emb"
 MARKS = (DONE, OPTIMIZER)  # in the order of their removal
 
 # The first bytes of an archive and of the last record of its directory, and the lengths of that record and of the longest
@@ -136,9 +135,9 @@ def consider(found, attempt, path, link, inner, older):
         if link or DENSE not in files:
             return
         # If a script gave the optimizer's file another name, only it knows whether the checkpoint is complete.
-        if DONE in files and OPTIMIZER not in files and models > {DENSE}:
-            if embeddings_whole(files[DONE].path, shards, older):
-                return
+        named = OPTIMIZER not in files and models > {DENSE} and DONE in files
+        if named and embeddings_whole(files[DONE].path, shards, older):
+            return
         found.incomplete.append(path)
         late = None if DONE in files else too_late(shards)
         if late:
@@ -203,7 +202,7 @@ def unwritten(mark, shards):
     most = numbers.get("num_internal_shards") or 1
     every = [f"s{number}" for number in range(numbers["num_shards"])] if "num_shards" in numbers else sorted(shards)
     for name in every:
-        sizes = [entry.stat().st_size for entry in entries(shards[name].path) if entry.name.endswith(EMBEDDINGS)]
+        sizes = [entry.stat().st_size for entry in entries(shards[name].path) if entry.name.endswith(".emb")]
         if len(sizes) < most:
             return f"{name} has {len(sizes)} of {most} files"
         if not all(sizes):

@@ -105,10 +105,8 @@ def container(pod):
     return (pod.get("status", {}).get("containerStatuses") or [{}])[0]
 
 
-# Kubernetes writes all times alike, and so their texts can be compared.
-
-
 def start(pod):
+    """When the container started, as a text: Kubernetes writes all times alike, so that their texts can be compared."""
     return container(pod).get("state", {}).get("running", {}).get("startedAt") or ""
 
 
@@ -119,10 +117,9 @@ def end(pod):
 def why(pod):
     """What Kubernetes says about the end of a pod."""
     status, ended = pod.get("status", {}), container(pod).get("state", {}).get("terminated", {})
-    said = [status.get("reason"), status.get("message"), ended.get("reason")]
-    if "exitCode" in ended:
-        said.append(f"status {ended['exitCode']}")
-    return ", ".join(part for part in said if part) or "Kubernetes does not say why"
+    code = f"status {ended['exitCode']}" if "exitCode" in ended else None
+    said = [status.get("reason"), status.get("message"), ended.get("reason"), code]
+    return ", ".join(filter(None, said)) or "Kubernetes does not say why"
 
 
 def list_pods(environment):

@@ -22,12 +22,13 @@ Answer = NamedTuple("Answer", [("values", Values)])
 # Tell people.
 Log = NamedTuple("Log", [("text", str)])
 
-# Read the record, write it, find the checkpoints, and remove one. An event below follows, with the error if that
+# Read the record, write it, find the checkpoints, and remove one. The event that follows has the error if that
 # failed. Save and Scan fail if another coordinator has claimed the run, or has written since claimed was read.
 Load = NamedTuple("Load", [])
 Save = NamedTuple("Save", [("values", Values), ("claimed", Optional[Values])])
 Scan = NamedTuple("Scan", [("values", Values), ("claimed", Optional[Values])])
 Remove = NamedTuple("Remove", [("folder", str)])
+Removed = NamedTuple("Removed", [("error", Optional[Exception])])
 
 
 class Loaded(NamedTuple):
@@ -46,10 +47,6 @@ class Scanned(NamedTuple):
     error: Optional[Exception] = None
     found: Optional[Found] = None
     older: Optional[Values] = None  # as in Saved
-
-
-class Removed(NamedTuple):
-    error: Optional[Exception] = None
 
 
 Event = Union[Reported, Asked, Ticked, Loaded, Saved, Scanned, Removed, Leaving]

@@ -60,8 +60,7 @@ MEMORY = (
 
 
 def memory_ratio(groups="/sys/fs/cgroup"):
-    """Return which share of its memory the container uses, without the cache that the kernel would give
-    back, or None without a limit."""
+    """Return which share of its memory the container uses, without the kernel's caches, or None without a limit."""
     for current, limit, stat, cache in MEMORY:
         with contextlib.suppress(OSError, ValueError, KeyError):
             used, most, state = (pathlib.Path(groups, name).read_text() for name in (current, limit, stat))

@@ -108,16 +108,15 @@ class Ledger:
         self.count()
         self.trained = {checkpoint.path: self.trained[checkpoint.path] for checkpoint in complete if checkpoint.path in self.trained}
         for checkpoint in [checkpoint for checkpoint in reversed(complete) if checkpoint.attempt == attempt]:
-            trained = self.values[RISK] - max(0, self.values["until"] - checkpoint.time)
+            since = max(0, self.values["until"] - checkpoint.time)
+            trained = self.values[RISK] - since
             if checkpoint.time > self.values["saved"] and trained > 0:
-                since = max(0, self.values["until"] - checkpoint.time)
                 if self.written:
                     self.values["interval"] = max(self.values["interval"], self.values["unsaved"] - since)
-                self.values["unsaved"] = since
                 self.written += 1
                 self.values["lost"] = 0
                 saving = min(trained, checkpoint.seconds)
-                self.values[RISK] -= trained
+                self.values[RISK] = self.values["unsaved"] = since
                 self.values[TRAINING] += trained - saving
                 self.values[SAVING] += saving
                 self.values["saved"] = checkpoint.time

@@ -15,8 +15,6 @@ import socket
 import threading
 import time
 
-RESOLVER = "/etc/resolv.conf"
-
 # How often a link looks up the name, in seconds: while the coordinator answers, to find its successor, and while it does not.
 LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 2
 
@@ -103,9 +101,8 @@ class Link:
 
 
 def full_name(host):
-    """Return the name of a service with the cluster's domain and a final dot, which DNS
-    resolves in one step. Without them, the resolver tries each domain of its search list."""
-    with contextlib.suppress(OSError), open(RESOLVER) as file:
+    """Return the name of a service with the cluster's domain and a final dot, which DNS resolves in one step."""
+    with contextlib.suppress(OSError), open("/etc/resolv.conf") as file:
         domain = re.search(r"^search\b.*?[ \t]svc(\.\S+)", file.read(), re.MULTILINE)
         if domain and host.endswith(".svc"):
             return host + domain.group(1).rstrip(".") + "."

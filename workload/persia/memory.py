@@ -62,7 +62,6 @@ class Loading:
             time.sleep(POLL_SECONDS)
 
     def ask(self, what, body=b""):
-        """Send a request to the server, and return the answer."""
         with contextlib.closing(http.client.HTTPConnection(self.address, timeout=60)) as connection:
             connection.request("POST", f"/{what}_web_api", body)
             return connection.getresponse().read()

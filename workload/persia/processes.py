@@ -127,10 +127,8 @@ class Scratch:
     def __init__(self, folders):
         # The image's own files are for each attempt.
         image = os.stat("/").st_dev
-        self.kept = {
-            folder: set(os.listdir(folder)) if os.stat(folder).st_dev == image else set()
-            for folder in folders if os.path.isdir(folder)
-        }
+        folders = filter(os.path.isdir, folders)
+        self.kept = {folder: os.listdir(folder) if os.stat(folder).st_dev == image else [] for folder in folders}
 
     def clear(self):
         """Remove the files of ended attempts. Only process 1 of a container has its own folders."""

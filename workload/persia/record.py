@@ -29,18 +29,14 @@ class Foreign(Superseded):
     """The record is of another job, for example of a stack with a copied stack file."""
 
 
-class Unreadable(OSError):
-    """The file exists, but it is not a record. A complete job must not train again because of that."""
-
-
 def path(folder: str) -> str:
     """Return where the record is in a folder."""
     return os.path.join(folder, "coordinator.json")
 
 
 def blank(job: str) -> Values:
-    """Return the record of a run that has not begun: what the next coordinator needs. Whoever waits for the claim
-    observes by its own clock that beat stands still; the clocks of two machines may differ."""
+    """Return the record of a run that has not begun: what the next coordinator needs. The holder of the claim counts
+    beat up. Whoever waits for it observes by its own clock that beat stands still; those of two machines may differ."""
     return {
         "job": job,  # its full name, with its stack
         "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
@@ -77,9 +73,7 @@ def is_outranked(kept: Values, pod: str) -> bool:
 
 
 class Record:
-    """The file with the values. Each coordinator of the run claims the record with a higher
-    term, after which the previous one may not write it. The holder of the claim renews it: it counts
-    beat up."""
+    """The file. Each coordinator claims it with a higher term, after which the previous one may not write it."""
 
     def __init__(self, folder, job=""):
         self.file = path(folder)
@@ -106,7 +100,8 @@ class Record:
         except ValueError:
             values = None
         if not self.is_record(values):
-            raise Unreadable(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
+            # It is not the record of a new run: a complete job must not train again.
+            raise OSError(f"{self.file} is not the record of a run; if the run was not complete, remove the file")
         owner = values.get("job") or self.job
         if owner != self.job:
             raise Foreign(f'{self.file} is the record of the job {owner}, and this is {self.job}. If that job still trains, give this one '

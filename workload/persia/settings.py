@@ -1,6 +1,6 @@
 """Reads the settings of a replica from its environment."""
 
-from typing import Any, Callable, Dict, Mapping
+from typing import Any, Dict, Mapping
 
 import checks
 
@@ -35,26 +35,22 @@ class Settings:
         # Whether servers keep their memory when another replica fails.
         self.partial = environment.get("PERSIA_RECOVERY") == "partial"
         self.server = environment.get("PERSIA_SERVER", "")  # the address of a server's own HTTP port
-        self.keep: int = number(environment, "PERSIA_CKPT_KEEP", "2", int, 1)
-        self.attempts: int = number(environment, "PERSIA_ATTEMPTS", "5", int, 1)
+        self.keep: int = number(environment, "PERSIA_CKPT_KEEP", "2", kind=int)
+        self.attempts: int = number(environment, "PERSIA_ATTEMPTS", "5", kind=int)
         self.nats = checks.address(environment.get("PERSIA_NATS_URL", ""))
-
-        def seconds(name: str, default: str, least: float = 1) -> float:
-            return float(number(environment, name, default, float, least))
-
-        self.beat_seconds = seconds("PERSIA_BEAT_SECONDS", "5")
-        self.lost_seconds = seconds("PERSIA_LOST_SECONDS", "60", 30)
-        self.end_seconds = seconds("PERSIA_END_SECONDS", "60")
-        self.nats_seconds = seconds("PERSIA_NATS_SECONDS", "30")
-        self.stuck_seconds = seconds("PERSIA_STUCK_SECONDS", "3600", 0)
-        self.stop_seconds = seconds("PERSIA_STOP_SECONDS", "20")
-        self.memory_seconds = seconds("PERSIA_MEMORY_SECONDS", "900")
-        self.hang_seconds = seconds("PERSIA_HANG_SECONDS", "10")
-        self.backoff_seconds = seconds("PERSIA_BACKOFF_SECONDS", "10")
-        self.look_seconds = seconds("PERSIA_LOOK_SECONDS", "60")
+        self.beat_seconds: float = number(environment, "PERSIA_BEAT_SECONDS", "5")
+        self.lost_seconds: float = number(environment, "PERSIA_LOST_SECONDS", "60", 30)
+        self.end_seconds: float = number(environment, "PERSIA_END_SECONDS", "60")
+        self.nats_seconds: float = number(environment, "PERSIA_NATS_SECONDS", "30")
+        self.stuck_seconds: float = number(environment, "PERSIA_STUCK_SECONDS", "3600", 0)
+        self.stop_seconds: float = number(environment, "PERSIA_STOP_SECONDS", "20")
+        self.memory_seconds: float = number(environment, "PERSIA_MEMORY_SECONDS", "900")
+        self.hang_seconds: float = number(environment, "PERSIA_HANG_SECONDS", "10")
+        self.backoff_seconds: float = number(environment, "PERSIA_BACKOFF_SECONDS", "10")
+        self.look_seconds: float = number(environment, "PERSIA_LOOK_SECONDS", "60")
 
 
-def number(environment: Mapping[str, str], name: str, default: str, kind: Callable[[str], Any], least: float) -> Any:
+def number(environment: Mapping[str, str], name: str, default: str, least: float = 1, kind: type = float) -> Any:
     """Return a number from the environment, or the default. Raise a ValueError if it is out of bounds."""
     text = environment.get(name, default)
     try:

@@ -74,9 +74,8 @@ def missing(role, pods):
     A substitute may take the node of its predecessor, so it counts when no node takes it.
     """
     live = live_pods(role, pods)
-    if len(live) < role["template"]["spec"]["parallelism"]:
-        return 0
-    return sum(1 for pod in live if condition(pod, "PodScheduled", "False"))
+    without = [pod for pod in live if condition(pod, "PodScheduled", "False")]
+    return len(without) if len(live) >= role["template"]["spec"]["parallelism"] else 0
 
 
 def asks_too_much(role, request, pods, now):
@@ -97,19 +96,15 @@ def time_of(entry):
     return datetime.datetime.fromisoformat(entry["lastTransitionTime"].replace("Z", "+00:00"))
 
 
-def given_up(request):
-    """Returns since when the request is over, so that nodes will not come or stay, or None."""
-    ends = (condition(request, kind) for kind in ("Failed", "CapacityRevoked", "BookingExpired"))
-    return next((time_of(end) for end in ends if end), None)
-
-
 def next_step(job, request, pods, now, retry):
     """Returns the next step for a job. pods are the pods of the job, if it runs."""
     if not runs(job):
         return RELEASE if request else NOTHING
     if request is None:
         return ASK if missing(asking_role(job), pods) and others_run(job, pods) else NOTHING
-    over = given_up(request)
+    # Since when GKE has given the request up, so that nodes will not come or stay.
+    ends = (condition(request, kind) for kind in ("Failed", "CapacityRevoked", "BookingExpired"))
+    over = next((time_of(end) for end in ends if end), None)
     if not condition(request, "Provisioned"):
         if not others_run(job, pods):
             return RELEASE  # a server has lost its node: no GPUs without it
@@ -179,7 +174,6 @@ class Provisioner:
                 print(f"{job['metadata']['name']}: {error!r}", flush=True)
 
     def act(self, job, requests):
-        """Takes the step of a job."""
         name = job["metadata"]["name"]
         pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={name}") if runs(job) else []
         now = datetime.datetime.now(datetime.timezone.utc)

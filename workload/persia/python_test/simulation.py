@@ -200,7 +200,7 @@ class Store(record.Record):
     def read(self):
         kept = WORLD.volume.record
         if kept == "torn":
-            raise record.Unreadable("torn")
+            raise OSError("torn")
         return dict(kept)
 
 
