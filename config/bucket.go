@@ -47,13 +47,12 @@ func (s Sidecar) Requests() capacity.Resources {
 
 // CreateBucket creates the bucket, with uniform bucket-level access and public access prevention.
 type CreateBucket struct {
-	// Location is a region, or a dual-region or multi-region like NAM4. Default: the
-	// region of the cluster. You cannot change it later.
+	// Location is a region, dual-region, or multi-region like NAM4. Default: the cluster's region. It cannot change
+	// later.
 	Location string `json:"location,omitempty"`
 	// Versioning keeps overwritten and deleted objects as noncurrent versions.
 	Versioning bool `json:"versioning,omitempty"`
-	// SoftDeleteDays is how long you can restore deleted objects, which are billed for that long: from
-	// 7 to 90 days, or 0 to delete them at once.
+	// SoftDeleteDays is how long you can restore deleted objects, which are billed meanwhile: 7 to 90 days, or 0.
 	SoftDeleteDays int `json:"softDeleteDays,omitempty" default:"7" min:"0"`
 	// DeleteNoncurrent deletes old noncurrent versions. Default: they are kept.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`

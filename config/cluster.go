@@ -32,20 +32,20 @@ const SystemPoolName = "system"
 
 // Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`, uses an existing cluster.
 type Cluster struct {
-	// Name is the name of the cluster, and the prefix of the names of its network, router, and node service account.
+	// Name is the name of the cluster, and the prefix of those of its network, router, and node service account.
 	Name string `json:"name" form:"name"`
 	// Existing describes an existing cluster. Of the other fields, only `name` and `replace` apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`
 	// Region is a Google Cloud region, like us-central1.
 	Region string `json:"region,omitempty"`
-	// Zones are zones of the region, like us-central1-a, for the system pool and for
-	// pools without their own. Default: three that GKE chooses.
+	// Zones are zones like us-central1-a, for the system pool and pools without their own. Default: three that GKE
+	// chooses.
 	Zones []string `json:"zones,omitempty"`
 	// ReleaseChannel is RAPID, REGULAR or STABLE.
 	ReleaseChannel string `json:"releaseChannel,omitempty" default:"REGULAR" enum:"RAPID,REGULAR,STABLE"`
-	// DeletionProtection prevents the deletion of the cluster, and the deletion and replacement of its node pools.
+	// DeletionProtection prevents the deletion and replacement of the cluster and its node pools.
 	DeletionProtection bool `json:"deletionProtection,omitempty" default:"true"`
-	// Replace names a cluster that an update may replace although jobs run in it. Default: none.
+	// Replace names a cluster that an update may replace although jobs run in it.
 	Replace     string      `json:"replace,omitempty"`
 	Maintenance Maintenance `json:"maintenance,omitempty"`
 
@@ -113,8 +113,8 @@ type SystemPool struct {
 
 // Logging selects the logs that GKE writes to Cloud Logging.
 type Logging struct {
-	// Components are the parts of GKE to log. Default: all of SYSTEM_COMPONENTS, which the others
-	// require; WORKLOADS, the pods; APISERVER, SCHEDULER and CONTROLLER_MANAGER; [] disables all.
+	// Components are the parts of GKE to log. Default: all of SYSTEM_COMPONENTS, which the others require, WORKLOADS
+	// (pods), APISERVER, SCHEDULER and CONTROLLER_MANAGER. [] disables all.
 	Components []string `json:"components,omitempty" unique:"true" default:"logging" enum:"logging"`
 }
 

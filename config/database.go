@@ -102,7 +102,7 @@ type Persistence struct {
 	AccessMode corev1.PersistentVolumeAccessMode `json:"accessMode,omitempty" default:"ReadWriteOnce" enum:"ReadWriteOnce,ReadWriteMany"`
 	// Annotations are annotations of the volume and its claim. Default none.
 	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
-	// Size is the size of the volume. You can increase it if the stack creates it.
+	// Size is the size of the volume. It can grow if the stack creates it.
 	Size string `json:"size,omitempty" default:"100Gi"`
 	// SubPath is the directory of the volume to mount. Default: its root.
 	SubPath string `json:"subPath,omitempty" form:"below"`

@@ -16,8 +16,7 @@ import (
 type PersistentDisk struct {
 	// Disk is the name of the disk.
 	Disk string `json:"disk" form:"name"`
-	// Zones are the zone of the disk, or both zones of a regional disk. Default with create: the
-	// first zone of the cluster.
+	// Zones are the zone of the disk, or both of a regional one. Default with create: the cluster's first.
 	Zones []string `json:"zones,omitempty"`
 	// Project is the disk's project. Default: the stack's. Required on an existing cluster.
 	Project string `json:"project,omitempty"`
@@ -28,7 +27,7 @@ type PersistentDisk struct {
 
 // CreateDisk creates the disk, with the size of the volume.
 type CreateDisk struct {
-	// Type is the type of the disk. A regional disk cannot be hyperdisk-balanced. You cannot change it later.
+	// Type is the type of the disk, which cannot change later. A regional disk cannot be hyperdisk-balanced.
 	Type string `json:"type,omitempty" default:"pd-balanced" enum:"pd-standard,pd-balanced,pd-ssd,hyperdisk-balanced"`
 
 	Creation `json:",inline"`
@@ -114,8 +113,8 @@ func (d *PersistentDisk) checkUsers(p *input.Problems, path *field.Path, users v
 type Filestore struct {
 	// Instance is the name of the instance.
 	Instance string `json:"instance" form:"name"`
-	// Location is the zone of the instance, or its region in the tiers REGIONAL and ENTERPRISE.
-	// Default with create: the first zone of the cluster, or its region.
+	// Location is the zone of the instance, or its region in the tiers REGIONAL and ENTERPRISE. Default with create:
+	// the cluster's first zone, or its region.
 	Location string `json:"location,omitempty"`
 	// Share is the name of the share. Default with create: checkpoints.
 	Share string `json:"share,omitempty"`
@@ -126,7 +125,7 @@ type Filestore struct {
 
 // CreateFilestore creates the instance, with the size of the volume as its capacity.
 type CreateFilestore struct {
-	// Tier is the service tier. You cannot change it later.
+	// Tier is the service tier, which cannot change later.
 	Tier string `json:"tier,omitempty" default:"ZONAL" enum:"BASIC_HDD,BASIC_SSD,ZONAL,REGIONAL,ENTERPRISE"`
 
 	Creation `json:",inline"`

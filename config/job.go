@@ -40,11 +40,11 @@ type Job struct {
 	Mounts []Mount `json:"mounts,omitempty"`
 	// Volumes are Kubernetes volumes for the `volumeMounts` of the roles.
 	Volumes []corev1.Volume `json:"volumes,omitempty" unique:"name"`
-	// Recovery is full or partial. With partial, embedding parameter servers keep their memory when another replica
-	// fails, if the script saves its dense model often.
+	// Recovery is full or partial, where embedding parameter servers keep their memory when another replica fails, if
+	// the script saves its dense model often.
 	Recovery string `json:"recovery,omitempty" default:"full" enum:"full,partial"`
-	// CheckpointSeconds is how long a checkpoint takes. With it, the preview shows the best interval, if a machine
-	// type of the job has `hoursBetweenFailures`.
+	// CheckpointSeconds is how long a checkpoint takes. With it and `hoursBetweenFailures`, the preview shows the
+	// best interval.
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
 	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400"`

@@ -24,8 +24,8 @@ type MachineType struct {
 	Memory string `json:"memory,omitempty" form:"bytes"`
 	// GPU describes the GPUs that the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
-	// HourlyPrice is your hourly price of a machine, including its GPUs, in US dollars.
-	// Default: Google's list price, if the program knows it.
+	// HourlyPrice is what you pay for a machine with its GPUs, in US dollars an hour. Default: Google's list price,
+	// if known.
 	HourlyPrice float64 `json:"hourlyPrice,omitempty" min:"0" max:"1000000"`
 	// SpotHourlyPrice is the same for a spot machine.
 	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty" min:"0" max:"1000000"`

@@ -91,11 +91,11 @@ type PEDLService struct {
 	Port int `json:"port,omitempty" default:"8080" max:"65535"`
 	// ExternalIPs are external addresses of the Service, on an existing cluster only. Default none.
 	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
-	// NodePort is the port on each node, from 30000 to 32767. Default: Kubernetes chooses one.
+	// NodePort is the port on each node, from 30000 to 32767. Default: any.
 	NodePort int `json:"nodePort,omitempty" min:"30000" max:"32767"`
-	// ClusterIP is the address of the Service in the cluster. Default: Kubernetes chooses one.
+	// ClusterIP is the address of the Service in the cluster. Default: any.
 	ClusterIP string `json:"clusterIP,omitempty" form:"address"`
-	// LoadBalancerIP is the address of the load balancer. Default: Google Cloud chooses one.
+	// LoadBalancerIP is the address of the load balancer. Default: any.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty" form:"address"`
 	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer admits. Required unless an
 	// annotation makes it internal.

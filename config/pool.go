@@ -27,10 +27,10 @@ type Pool struct {
 	Nodes *int `json:"nodes,omitempty" change:"update"`
 	// Autoscaling lets GKE choose the number of nodes.
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty" change:"update"`
-	// SpareNodes is how many of the nodes the capacity plan leaves to the pods of lost nodes.
+	// SpareNodes is how many nodes the plan leaves to the pods of lost nodes.
 	SpareNodes int `json:"spareNodes,omitempty" min:"0" change:"none"`
-	// Spot creates spot nodes, which Google Cloud may reclaim at any time. They get the label and
-	// the taint cloud.google.com/gke-spot=true.
+	// Spot creates spot nodes, which Google Cloud may reclaim. They get the label and taint
+	// cloud.google.com/gke-spot=true.
 	Spot bool `json:"spot,omitempty" change:"replace"`
 	// QueuedProvisioning creates nodes for the nn-workers of a queued job, all at once.
 	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
@@ -45,8 +45,8 @@ type Pool struct {
 	// pool, the image that the stack's NVIDIA driver needs.
 	ImageType string `json:"imageType,omitempty" change:"replace" enum:"COS_CONTAINERD,UBUNTU_CONTAINERD"`
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
-	// LocalSSDs is the number of 375 GB local SSDs that hold ephemeral storage instead of
-	// the boot disk. Default: the SSDs that come with the machine, or 0.
+	// LocalSSDs is the number of 375 GB local SSDs that hold ephemeral storage instead of the boot disk. Default: the
+	// machine's.
 	LocalSSDs int `json:"localSsdCount,omitempty" min:"1" change:"replace"`
 	// FastSocket speeds up NCCL between GPU nodes with Container-Optimized OS.
 	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
@@ -68,8 +68,8 @@ type Autoscaling struct {
 	MinNodes int `json:"minNodes" min:"0" max:"15000"`
 	// MaxNodes is the maximum number of nodes.
 	MaxNodes int `json:"maxNodes" min:"1" max:"15000"`
-	// LocationPolicy is ANY, which adds nodes in any zone that has capacity, or BALANCED, which
-	// keeps the zones even. Default ANY for GPU pools and spot nodes, else BALANCED.
+	// LocationPolicy is ANY, where there is capacity, or BALANCED, which keeps the zones even. Default ANY for GPU
+	// pools and spot nodes, else BALANCED.
 	LocationPolicy string `json:"locationPolicy,omitempty" enum:"ANY,BALANCED"`
 }
 
