@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Records the tour of the sandbox as an animated picture, docs/start/sandbox.svg: make up, an edit, its
-# preview, and a refusal. It needs Node.js and what `make up` needs.
+# Records an edit of a running stack in the sandbox, its preview, and a refusal as an animated picture,
+# docs/start/sandbox.svg. It needs Node.js and what `make up` needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MAKELEVEL # the tour is of a user's make
@@ -18,14 +18,13 @@ restore() {
 }
 trap restore EXIT
 
-# Compiling is no part of the tour, nor is a stack that is there already.
-make -s toolchain down
+# What people want to see begins when the stack is up.
+make -s toolchain down up > "$work/up.log" 2>&1 || { cat "$work/up.log" >&2; exit 1; }
 node scripts/recording/record.mjs docs/start/sandbox.svg <<'TOUR'
-make up
-# Two dataloaders instead of one
+# The stack dev is up. Two dataloaders instead of one:
 sed -i '/dataloader:/,/replicas/ s/replicas: 1/replicas: 2/' Pulumi.dev.yaml
 make preview
-# Two nn-workers on one GPU
+# Two nn-workers on one GPU:
 sed -i '/nnWorker:/,/replicas/ s/replicas: 1/replicas: 2/' Pulumi.dev.yaml
 make preview
 TOUR
