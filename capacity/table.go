@@ -52,7 +52,7 @@ func (p Plan) Cost(last *float64) string {
 				machines = append(machines, pool.Unpriced.Machine.Type)
 			}
 		}
-		return fmt.Sprintf("cost unknown: no price of %s (`persia prices`)", strings.Join(machines, ", "))
+		return fmt.Sprintf("cost unknown: no price of %s (`bin/persia prices`)", strings.Join(machines, ", "))
 	}
 	hourly := math.Round(*p.HourlyCost*100) / 100
 	text := fmt.Sprintf("%s %.2f an hour, %s a month", gcp.PriceCurrency, hourly, thousands(int(hourly*hoursAMonth)))

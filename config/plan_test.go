@@ -164,7 +164,7 @@ func TestPlanWithoutAPrice(t *testing.T) {
 	require.NoError(t, err)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
-	assert.Equal(t, "cost unknown: no price of m1-ultramem-160 (`persia prices`)", plan.Cost(nil))
+	assert.Equal(t, "cost unknown: no price of m1-ultramem-160 (`bin/persia prices`)", plan.Cost(nil))
 	assert.Contains(t, plan.String(), `
 COST OF   USD AN HOUR  PRICE
 system    0.27         list price
