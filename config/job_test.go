@@ -73,7 +73,7 @@ func TestNumbers(t *testing.T) {
 		{"PERSIA_STUCK_SECONDS", "7200.5", true}, {"PERSIA_STUCK_SECONDS", "$(PATIENCE)", true}, {"PERSIA_STUCK_SECONDS", "0.5", false},
 		{"PERSIA_CKPT_KEEP", "1.5", false}, {"PERSIA_GPU_SECONDS", "0", false}, {"PERSIA_REPORT_SECONDS", "0", false},
 	}
-	variables := regexp.MustCompile(`"(PERSIA_\w+)", "(\d+)"(?:, int)?(?:, (\d+))?\)`).
+	variables := regexp.MustCompile(`"(PERSIA_\w+)", "(\d+)"(?:, (\d+))?(?:, kind=int)?\)`).
 		FindAllStringSubmatch(testkit.Read(t, "../workload/persia/settings.py"), -1)
 	for _, variable := range variables {
 		name, least := variable[1], cmp.Or(variable[3], "1")
