@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/internal/testkit"
 )
@@ -40,10 +39,9 @@ func TestExistingClusterHasPrices(t *testing.T) {
 		"kind_office_us-central1_persia":    false,
 		"gke_office_us-central1_persia_new": false,
 	} {
-		stack, err := testkit.Load(t, onExisting(edits{
+		stack := testkit.Must(testkit.Load(t, onExisting(edits{
 			"persia:cluster": edits{"name": "persia", "existing": edits{"context": context, "systemPool": "loaders"}},
-		}))
-		require.NoError(t, err)
+		})))(t)
 		plan := stack.Plan()
 		assert.Equal(t, listed, plan.Pools[0].HourlyCost != nil, context)
 	}

@@ -141,11 +141,10 @@ func TestPEDLCapacity(t *testing.T) {
 	for _, text := range []string{"1 × PEDL master", "1 × PEDL database"} {
 		assert.ErrorContains(t, err, text)
 	}
-	s, err := testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
+	s := testkit.Must(testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":        edits{"nodePools": []any{"pedl"}, "resources": edits{"requests": edits{"cpu": 1}}},
 		"persia:pedl.supportCheck": edits{"nodePool": "pedl"},
-	}))
-	require.NoError(t, err)
+	})))(t)
 	var with int64
 	for _, pool := range s.Plan().Pools {
 		if pool.Name == "pedl" {
@@ -163,15 +162,14 @@ func TestPEDLCapacity(t *testing.T) {
 
 // TestPEDLDefaults checks that a written amount keeps the defaults of the others, and that no default contradicts it.
 func TestPEDLDefaults(t *testing.T) {
-	s, err := testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
+	s := testkit.Must(testkit.Load(t, withPEDL(pedlPool(nil)).And(edits{
 		"persia:pedl.agent":          edits{"nodePools": []any{"pedl"}, "tolerations": []any{}},
 		"persia:nodePools[3].labels": edits{"determined.ai/pedl-agent": "no"},
 		"persia:pedl.resources":      edits{"limits": edits{"cpu": 2}},
 		pg + ".resources":            edits{"requests": edits{"memory": "40Gi"}},
 		pg + ".postgresqlExtendedConfig": edits{
 			"maxConnections": 10, "sharedBuffers": "1GB", "logConnections": true},
-	}))
-	require.NoError(t, err)
+	})))(t)
 	p := s.PEDL
 	assert.Equal(t, config.ImagePostgreSQL.Reference(), p.Postgres.Image.Registry+"/"+p.Postgres.Image.Repository+":"+p.Postgres.Image.Tag)
 	amounts := func(r corev1.ResourceRequirements) string {

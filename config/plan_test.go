@@ -62,13 +62,12 @@ func TestCapacityRefuses(t *testing.T) {
 
 // TestPlan checks what a stack needs, including pods other than roles.
 func TestPlan(t *testing.T) {
-	stack, err := testkit.Load(t, edits{"persia:machineTypes": edits{
+	stack := testkit.Must(testkit.Load(t, edits{"persia:machineTypes": edits{
 		"a2-highgpu-8g":   edits{"hourlyPrice": 30},
 		"n2-highmem-32":   edits{"hourlyPrice": 2.5},
 		"m1-ultramem-160": edits{"hourlyPrice": 25},
 		"e2-standard-4":   edits{"hourlyPrice": 0.25},
-	}})
-	require.NoError(t, err)
+	}}))(t)
 	plan := stack.Plan()
 
 	needed := map[string][]int{}
@@ -160,8 +159,7 @@ func TestPlanOfUpgrades(t *testing.T) {
 
 // TestPlanWithoutAPrice: M1 machines have no list price.
 func TestPlanWithoutAPrice(t *testing.T) {
-	stack, err := testkit.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}})
-	require.NoError(t, err)
+	stack := testkit.Must(testkit.Load(t, edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30}}}))(t)
 	plan := stack.Plan()
 	assert.Nil(t, plan.HourlyCost, "part of the cost would pass for all of it")
 	assert.Equal(t, "cost unknown: no price of m1-ultramem-160 (`bin/persia prices`)", plan.Cost(nil))
@@ -211,13 +209,12 @@ train           25.0 h           130 min        90%           158.59 USD
 
 // TestSpotPlan checks the price of spot nodes and how often they fail.
 func TestSpotPlan(t *testing.T) {
-	stack, err := testkit.Load(t, edits{
+	stack := testkit.Must(testkit.Load(t, edits{
 		"persia:machineTypes": edits{"a2-highgpu-8g": edits{
 			"hourlyPrice": 30, "hoursBetweenFailures": 100, "spotHourlyPrice": 10, "spotHoursBetweenFailures": 8}},
 		"persia:nodePools[0].spot":         true,
 		"persia:jobs[0].checkpointSeconds": 360,
-	})
-	require.NoError(t, err)
+	}))(t)
 	plan := stack.Plan()
 	require.NotNil(t, plan.Pools[1].HourlyCost)
 	assert.InDelta(t, 2*10, *plan.Pools[1].HourlyCost, 1e-9)
@@ -227,12 +224,11 @@ func TestSpotPlan(t *testing.T) {
 
 // TestDescribedMachine checks the plan for a machine type that is not in the catalogue.
 func TestDescribedMachine(t *testing.T) {
-	stack, err := testkit.Load(t, edits{
+	stack := testkit.Must(testkit.Load(t, edits{
 		"persia:machineTypes":                      edits{"x9-highgpu-4g": edits{"cpus": 96, "memory": "1Ti", "gpu": edits{"type": "nvidia-x9", "count": 4}}},
 		"persia:nodePools[0]":                      edits{"name": "training", "machineType": "x9-highgpu-4g", "disk": edits{"type": "hyperdisk-balanced"}, "nodes": 2, "gpu": edits{"type": "nvidia-x9", "count": 4}},
 		"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 40, "memory": "600Gi", "nvidia.com/gpu": 2},
-	})
-	require.NoError(t, err)
+	}))(t)
 	plan := stack.Plan()
 	assert.Equal(t, 2, plan.Pools[1].Needed, "a node has memory for one of the two nn-workers")
 	assert.Contains(t, plan.Quotas, capacity.Quota{Name: "CPUS_PER_VM_FAMILY (vm_family X9)", Region: "us-central1", Amount: 192})

@@ -110,8 +110,7 @@ func TestQuotas(t *testing.T) {
 	s, err := testkit.Load(t, inQueue.And(edits{"persia:nodePools[0].nodes": 5, "persia:nodePools[0].spareNodes": 3}))
 	require.NoError(t, err)
 	assert.Equal(t, replica, s.Quotas(s.Queue.Teams[0])[0], "spare nodes belong to no team")
-	s, err = testkit.Load(t, inQueue)
-	require.NoError(t, err)
+	s = testkit.Must(testkit.Load(t, inQueue))(t)
 	ps := s.Quotas(s.Queue.Teams[0])[2].Plus(s.Quotas(s.Queue.Teams[1])[2])
 	assert.Equal(t, int64(80_000), ps.MilliCPU, "one server of 80 CPUs and not the rest of the node")
 }
@@ -122,12 +121,11 @@ func TestUncounted(t *testing.T) {
 	resources := func(more edits) edits {
 		return edits{"limits": edits{"cpu": "10", "memory": "10Gi"}.And(more)}
 	}
-	s, err := testkit.Load(t, onExisting(inQueue.And(edits{
+	s := testkit.Must(testkit.Load(t, onExisting(inQueue.And(edits{
 		"persia:jobs[0].nnWorker.resources":   resources(edits{"nvidia.com/gpu": 8, "ephemeral-storage": "10Gi", "hugepages-2Mi": "64Mi"}),
 		"persia:jobs[0].dataloader.replicas":  3,
 		"persia:jobs[0].dataloader.resources": resources(edits{"example.com/fpga": 2}),
-	})))
-	require.NoError(t, err)
+	}))))(t)
 	sums := map[string]string{}
 	for name, sum := range s.Uncounted() {
 		sums[string(name)] = sum.String()

@@ -136,7 +136,7 @@ func TestDefaults(t *testing.T) {
 }
 
 func TestDefaultsThatDepend(t *testing.T) {
-	s, err := testkit.Load(t, edits{
+	s := testkit.Must(testkit.Load(t, edits{
 		"persia:cluster.zones":              []any{"us-central1-a", "us-central1-b", "us-central1-c"},
 		"persia:cluster.deletionProtection": false,
 		"persia:nodePools[0].nodes":         3,
@@ -147,8 +147,7 @@ func TestDefaultsThatDepend(t *testing.T) {
 		"persia:jobs[0].enableMetrics":      false,
 		"persia:storage[0]":                 edits{"name": "local", "size": "1Gi", "hostPath": edits{"path": "/data"}},
 		"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}},
-	})
-	require.NoError(t, err)
+	}))(t)
 	assert.Equal(t, 3, s.Cluster.SystemPool.Nodes)
 	assert.False(t, s.Cluster.DeletionProtection)
 	assert.Equal(t, s.Cluster.Zones, s.NodePools[1].Zones)

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/capacity"
 	"persia/internal/testkit"
@@ -44,14 +43,13 @@ const (
 // TestSidecarCounts checks that the plan counts the sidecar of a bucket, also for mounts of
 // the role, and once for several buckets.
 func TestSidecarCounts(t *testing.T) {
-	s, err := testkit.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
+	s := testkit.Must(testkit.Load(t, over("gcsFuse", edits{"bucket": "other", "sidecar": edits{"cpu": "1", "memory": "128Mi"}}).And(edits{
 		"persia:jobs[0].mounts":            nil,
 		"persia:jobs[0].dataloader.mounts": []any{edits{"volume": "checkpoints", "mountPath": "/a"}, edits{"volume": "b", "mountPath": "/b"}},
 		"persia:jobs[0].nnWorker.mounts":   []any{edits{"volume": "checkpoints", "mountPath": "/a"}},
 		"persia:nodePools[0].disk":         edits{"sizeGb": 200},
 		"persia:nodePools[1].disk":         edits{"sizeGb": 200},
-	}))
-	require.NoError(t, err)
+	})))(t)
 	sidecars := map[string]capacity.Resources{}
 	for _, r := range s.Jobs[0].Roles() {
 		sidecars[r.Field], _ = s.Jobs[0].GCSFuseSidecar(r.Kind)

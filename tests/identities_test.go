@@ -19,8 +19,7 @@ func TestOneIdentityForEachStackAndJob(t *testing.T) {
 	owners := map[string]string{}
 	for _, stack := range []string{"acme/dev", "acme/prod", "acme/Dev", "acme/de_v", "acme/de-v", "other/dev"} {
 		organization, name, _ := strings.Cut(stack, "/")
-		r, err := programtest.Run(t, pulumi.RunInfo{Organization: organization, Stack: name, Config: configuration}, nil)
-		require.NoError(t, err)
+		r := testkit.Must(programtest.Run(t, pulumi.RunInfo{Organization: organization, Stack: name, Config: configuration}, nil))(t)
 		for _, job := range []string{"ranking", "retrieval"} {
 			account := testkit.At(t, r.One(t, testkit.StatefulSet, job+"-nn-worker"), "spec.template.spec.serviceAccountName").(string)
 			assert.Empty(t, owners[account], "%s of %s %s is another's", account, stack, job)

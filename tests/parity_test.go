@@ -102,6 +102,5 @@ func deployManifest(t *testing.T, manifest string) *testkit.Recorder {
 		"persia:jobs[0]":                  testkit.Edits{"manifest": "job.yml", "nodePool": "gpu"},
 		"persia:nodePools[0].machineType": "g2-standard-96", "persia:nodePools[0].gpu.count": 8, "persia:nodePools[0].nodes": 2,
 	})
-	recorder := testkit.Must(programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: project}, nil))(t)
-	return recorder
+	return testkit.Must(programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: project}, nil))(t)
 }

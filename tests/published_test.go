@@ -75,6 +75,5 @@ func deployPublished(t *testing.T) *testkit.Recorder {
 		"embeddingWorker":          edits{"nodePool": "embedding-workers"},
 		"embeddingParameterServer": edits{"nodePool": "embedding-ps"},
 	}})
-	recorder := testkit.Must(programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: dir}, nil))(t)
-	return recorder
+	return testkit.Must(programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: dir}, nil))(t)
 }

@@ -131,7 +131,7 @@ func TestManifest(t *testing.T) {
 
 // TestManifestOverlay checks that the stack file takes precedence over the manifest.
 func TestManifestOverlay(t *testing.T) {
-	s, err := loadManifest(t, edits{
+	s := testkit.Must(loadManifest(t, edits{
 		"persia:jobs[0].nnWorker.replicas":  2,
 		"persia:jobs[0].nnWorker.image":     "other:1",
 		"persia:jobs[0].env":                []any{edits{"name": "A", "value": "b"}},
@@ -139,8 +139,7 @@ func TestManifestOverlay(t *testing.T) {
 		"persia:jobs[0].middlewareServer":   edits{"replicas": 3},
 		"persia:jobs[0].nnWorker.resources": edits{"limits": edits{"cpu": 6, "memory": "30Gi"}},
 		"persia:nats":                       edits{"size": 3, "resources": edits{"limits": edits{"cpu": "500m", "memory": "2Gi"}}},
-	}, inFile(manifestText))
-	require.NoError(t, err)
+	}, inFile(manifestText)))(t)
 	job := s.Jobs[0]
 	assert.Equal(t, 2, job.NNWorker.Replicas)
 	assert.Equal(t, "other:1", job.NNWorker.Image)
@@ -194,12 +193,11 @@ func TestSeveralDocuments(t *testing.T) {
 		"jobs/train.yml": {Data: []byte(manifestText + "\n---\n" + second + "---\n# nothing here\n")},
 		"jobs/third.yml": {Data: []byte(replaced(t, "adult-income", "third"))},
 	}
-	s, err := loadManifest(t, edits{
+	s := testkit.Must(loadManifest(t, edits{
 		"persia:jobs": []any{besides("jobs/train.yml"), besides("./jobs/third.yml")},
 		// Each job has its own NATS.
 		"persia:cluster.systemPool.nodes": 6,
-	}, files)
-	require.NoError(t, err)
+	}, files))(t)
 	var names []string
 	for _, job := range s.Jobs {
 		names = append(names, job.Name)

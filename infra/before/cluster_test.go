@@ -149,7 +149,7 @@ func TestCheckUnreachable(t *testing.T) {
 func cluster(t *testing.T, url string) config.Cluster {
 	t.Helper()
 	named := func(name, field string, value any) any { return map[string]any{"name": name, field: value} }
-	text, err := yaml.Marshal(map[string]any{
+	text := testkit.Must(yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "other",
 		"clusters": []any{named("other", "cluster", map[string]any{"server": "http://127.0.0.1:1"}), named("shared", "cluster", map[string]any{"server": url})},
 		"users":    []any{named("me", "user", map[string]any{"token": "t"})},
@@ -157,8 +157,7 @@ func cluster(t *testing.T, url string) config.Cluster {
 			named("other", "context", map[string]any{"cluster": "other", "user": "me"}),
 			named("shared", "context", map[string]any{"cluster": "shared", "user": "me"}),
 		},
-	})
-	require.NoError(t, err)
+	}))(t)
 	path := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(path, text, 0o600))
 	return config.Cluster{Name: "shared", Existing: &config.ExistingCluster{Kubeconfig: path, Context: "shared"}}

@@ -116,12 +116,11 @@ func keyFile(t *testing.T, tokenURI string) []byte {
 	t.Helper()
 	key := testkit.Must(rsa.GenerateKey(rand.Reader, 2048))(t)
 	der := testkit.Must(x509.MarshalPKCS8PrivateKey(key))(t)
-	text, err := json.Marshal(map[string]string{
+	text := testkit.Must(json.Marshal(map[string]string{
 		"type": "service_account", "project_id": "my-project", "private_key_id": "1", "client_id": "1",
 		"private_key":  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
 		"client_email": "deploy@my-project.iam.gserviceaccount.com", "token_uri": tokenURI,
-	})
-	require.NoError(t, err)
+	}))(t)
 	return text
 }
 

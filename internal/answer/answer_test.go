@@ -32,8 +32,7 @@ func TestSentences(t *testing.T) {
 		fmt.Fprintf(&sentences, "%s: %s\n", name, d)
 	}
 	testkit.AssertFile(t, "sentences.txt", sentences.String())
-	complete, err := answer.Read(string(answers["it is complete"]))
-	require.NoError(t, err)
+	complete := testkit.Must(answer.Read(string(answers["it is complete"])))(t)
 	assert.Equal(t, "/volume/run/attempt-1/a", complete.Checkpoint.Path)
 	assert.Equal(t, "useful 72 % of 1.8 h: waiting 3 min, starting 2 min, training again 12 min, saving 13 min; 1 failures, one every 1.7 h "+
 		"(hoursBetweenFailures is this times the machines); checkpointSeconds: 780", complete.Account.String())

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/internal/testkit"
 )
@@ -24,8 +23,7 @@ var (
 
 // TestLinks checks that links between the pages of the repository lead to a file and to a heading.
 func TestLinks(t *testing.T) {
-	list, err := exec.Command("git", "-C", "../..", "ls-files", "*.md").Output()
-	require.NoError(t, err)
+	list := testkit.Must(exec.Command("git", "-C", "../..", "ls-files", "*.md").Output())(t)
 	for _, page := range strings.Fields(string(list)) {
 		if filepath.Dir(page) == "internal/reference" {
 			continue // parts of a page in docs/reference

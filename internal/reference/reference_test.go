@@ -26,8 +26,7 @@ func filesOf(t *testing.T, folder string) (map[string]string, error) {
 }
 
 func TestFilesAreCurrent(t *testing.T) {
-	files, err := filesOf(t, root)
-	require.NoError(t, err)
+	files := testkit.Must(filesOf(t, root))(t)
 	for name, text := range files {
 		assert.True(t, testkit.ReadGolden(t, filepath.Join("..", name), text) == text, "%s is not what package config says: go test ./internal/reference -update writes it", name)
 	}
@@ -36,8 +35,7 @@ func TestFilesAreCurrent(t *testing.T) {
 // TestEveryKeyIsDescribed: the page has each key, and a row for each field that editors know.
 func TestEveryKeyIsDescribed(t *testing.T) {
 	t.Chdir(root)
-	r, err := Read()
-	require.NoError(t, err)
+	r := testkit.Must(Read())(t)
 	page := r.page()
 	for _, key := range config.Keys() {
 		assert.Contains(t, page, "\n## "+key+"\n")

@@ -107,8 +107,7 @@ func throughProxy(t *testing.T, proxy, address string) string {
 	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return connection, nil }}}
 	const accepted = "HTTP/1.1 200 OK\r\n\r\n"
 	head := make([]byte, len(accepted))
-	_, err = io.ReadFull(connection, head)
-	require.NoError(t, err)
+	_ = testkit.Must(io.ReadFull(connection, head))(t)
 	require.Equal(t, accepted, string(head))
 	answer := testkit.Must(client.Get("http://pod/"))(t)
 	defer func() { _ = answer.Body.Close() }()

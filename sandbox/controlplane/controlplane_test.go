@@ -74,8 +74,7 @@ func fakeComponent(t *testing.T, c *Cluster, name string) process.Process {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	p := testkit.Must(process.Find(cmd.Process.Pid))(t)
-	return p
+	return testkit.Must(process.Find(cmd.Process.Pid))(t)
 }
 
 func TestStopEndsWhatAnInterruptedCreationLeft(t *testing.T) {

@@ -22,8 +22,7 @@ func properties(t *testing.T, manifest string) resource.PropertyMap {
 
 func objectIn(t *testing.T, manifest string) *unstructured.Unstructured {
 	t.Helper()
-	obj := testkit.Must(objectOf(properties(t, manifest)))(t)
-	return obj
+	return testkit.Must(objectOf(properties(t, manifest)))(t)
 }
 
 func TestDiff(t *testing.T) {
@@ -107,10 +106,9 @@ func TestDiff(t *testing.T) {
 			if test.unknown != nil {
 				test.unknown(after)
 			}
-			diff, err := New("4.30.0", "").Diff(t.Context(), plugin.DiffRequest{
+			diff := testkit.Must(New("4.30.0", "").Diff(t.Context(), plugin.DiffRequest{
 				OldInputs: properties(t, test.before), OldOutputs: properties(t, test.live), NewInputs: after, IgnoreChanges: test.ignore,
-			})
-			require.NoError(t, err)
+			}))(t)
 			got := kinds{}
 			for path, change := range diff.DetailedDiff {
 				got[path] = change.Kind

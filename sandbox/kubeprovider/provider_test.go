@@ -101,15 +101,13 @@ func TestCheck(t *testing.T) {
 		"a wait that cannot be read": {"kubernetes:core/v1:ConfigMap", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a, annotations: {pulumi.com/waitFor: Ready}}}`, "pulumi.com/waitFor"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp, err := New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{Type: test.token, News: properties(t, test.inputs)})
-			require.NoError(t, err)
+			resp := testkit.Must(New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{Type: test.token, News: properties(t, test.inputs)}))(t)
 			assertFailure(t, resp.Failures, test.want)
 		})
 	}
 	unknown := resource.PropertyMap{"apiVersion": resource.NewProperty("v1"), "kind": resource.NewProperty("ConfigMap"),
 		"metadata": resource.NewProperty(resource.PropertyMap{"name": resource.MakeComputed(resource.NewProperty(""))})}
-	resp, err := New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{Type: "kubernetes:core/v1:ConfigMap", News: unknown})
-	require.NoError(t, err)
+	resp := testkit.Must(New("4.30.0", "").Check(t.Context(), plugin.CheckRequest{Type: "kubernetes:core/v1:ConfigMap", News: unknown}))(t)
 	assert.Empty(t, resp.Failures, "a name that is not known yet")
 }
 

@@ -102,11 +102,10 @@ func TestAMachineFollowsItsNode(t *testing.T) {
 		assertNothingLeft(t, o)
 	}()
 	runs := func(node, program string) bool {
-		found, err := process.Matching(func(p process.Process) bool {
+		found := testkit.Must(process.Matching(func(p process.Process) bool {
 			groups, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", p.PID))
 			return strings.Contains(string(groups), nameOf(filepath.Join(o.Dir, node))) && strings.HasPrefix(p.Command, program)
-		})
-		require.NoError(t, err)
+		}))(t)
 		return len(found) > 0
 	}
 	becomes := func(node, program string, want bool) {

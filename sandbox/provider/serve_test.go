@@ -78,8 +78,7 @@ func TestServeGivesEachConnectionItsProvider(t *testing.T) {
 // serving serves one provider.
 func serving(t *testing.T, p *fake) int {
 	t.Helper()
-	port := testkit.Must(Serve(t.Context(), func() plugin.GrpcProvider { return p }))(t)
-	return port
+	return testkit.Must(Serve(t.Context(), func() plugin.GrpcProvider { return p }))(t)
 }
 
 func TestDetailedDiffIsDeclared(t *testing.T) {

@@ -160,14 +160,13 @@ func TestTimeouts(t *testing.T) {
 // TestQueuesBeforeJobs checks a stack with teams whose jobs do not wait in queues yet: the API server
 // refuses a group of resources without a flavor.
 func TestQueuesBeforeJobs(t *testing.T) {
-	r, err := testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
+	r := testkit.Must(testkit.Run(t, pulumi.RunInfo{Project: "persia", Stack: "stack"}, testkit.Cloud{}, func(ctx *pulumi.Context) error {
 		r := kube.NewRegistrar(ctx)
 		queue.NewQueues(r, "queues", queue.QueuesArgs{
 			Teams: []queue.Team{{Name: "ads"}}, Queue: config.Queue{WithinTeam: "Never", BetweenTeams: "Never"},
 		})
 		return r.End()
-	})
-	require.NoError(t, err)
+	}))(t)
 	spec := testkit.At(t, r.One(t, queue.ClusterQueueToken, "queues-ads"), "spec").(map[string]any)
 	assert.NotContains(t, spec, "resourceGroups")
 	assert.Equal(t, "Never", spec["preemption"].(map[string]any)["borrowWithinCohort"].(map[string]any)["policy"])

@@ -134,8 +134,7 @@ func TestWithRealGcloud(t *testing.T) {
 			} {
 				t.Setenv(name, value)
 			}
-			checks, err := Run(t.Context(), "dev", CLI)
-			require.NoError(t, err)
+			checks := testkit.Must(Run(t.Context(), "dev", CLI))(t)
 			for _, want := range c.want {
 				assert.Contains(t, problems(checks), want)
 			}

@@ -144,8 +144,7 @@ func TestOtherCredentials(t *testing.T) {
 	}
 	t.Setenv("GOOGLE_IMPERSONATE_SERVICE_ACCOUNT", "deployer@my-project.iam.gserviceaccount.com")
 	folder(t, created)
-	checks, err := Run(t.Context(), "dev", allThere(t).ask)
-	require.NoError(t, err)
+	checks := testkit.Must(Run(t.Context(), "dev", allThere(t).ask))(t)
 	assert.Contains(t, problems(checks), "warning credentials: GOOGLE_IMPERSONATE_SERVICE_ACCOUNT is set, which gke-gcloud-auth-plugin does not read")
 }
 
@@ -201,8 +200,7 @@ func TestRun(t *testing.T) {
 				maps.DeleteFunc(gcloud, func(other, _ string) bool { return other != beginning && strings.HasPrefix(other, beginning) })
 			}
 			folder(t, c.stack)
-			checks, err := Run(t.Context(), "dev", gcloud.ask)
-			require.NoError(t, err)
+			checks := testkit.Must(Run(t.Context(), "dev", gcloud.ask))(t)
 			found := problems(slices.DeleteFunc(checks, func(c Check) bool { return strings.Contains(c.Detail, "the project did not answer") }))
 			assert.True(t, found == c.want || c.want != "" && strings.HasPrefix(found, c.want), "%s\nwant %s", found, c.want)
 			assert.Equal(t, strings.HasPrefix(c.want, "missing "), Failed(checks))
@@ -210,15 +208,13 @@ func TestRun(t *testing.T) {
 	}
 	t.Run("spot", func(t *testing.T) {
 		folder(t, strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu"))
-		checks, err := Run(t.Context(), "dev", allThere(t).ask)
-		require.NoError(t, err)
+		checks := testkit.Must(Run(t.Context(), "dev", allThere(t).ask))(t)
 		assert.Contains(t, problems(checks), "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota")
 	})
 	t.Run("offline, without the plugin", func(t *testing.T) {
 		dir := folder(t, places)
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, "bin")))
-		checks, err := Run(t.Context(), "dev", offline)
-		require.NoError(t, err)
+		checks := testkit.Must(Run(t.Context(), "dev", offline))(t)
 		for _, want := range []string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "unchecked project: offline", "; needed: binaryauthorization.googleapis.com, cloudresourcemanager", "unchecked quota CPUS: the project did not answer; needed: 52, us-central1",
 			"unchecked machine g2-standard-32: the project did not answer; needed: in us-central1-a", "unchecked bucket absent: ", "unchecked image cache us-central1-docker.pkg.dev/my-project/hub: "} {
 			assert.Contains(t, problems(checks), want)
@@ -251,8 +247,7 @@ func TestServices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder(t, c.stack)
-			stack, err := Load("dev")
-			require.NoError(t, err)
+			stack := testkit.Must(Load("dev"))(t)
 			var needed []string
 			for service, needs := range services(stack) {
 				if needs {
@@ -265,8 +260,7 @@ func TestServices(t *testing.T) {
 	t.Chdir("../../..")
 	_, enabled, _ := strings.Cut(testkit.Read(t, "docs/start/google-cloud.md"), "\n## 3. APIs\n")
 	enabled, _, _ = strings.Cut(enabled, "\n## ")
-	dev, err := Load("dev")
-	require.NoError(t, err)
+	dev := testkit.Must(Load("dev"))(t)
 	for service, needs := range services(dev) {
 		assert.Equal(t, needs, strings.Contains(enabled, service), "the page enables for dev %s", service)
 	}
