@@ -5,6 +5,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -100,8 +101,30 @@ func ofStack(command *cobra.Command, stack *string) *cobra.Command {
 	return command
 }
 
+// prints adds the flag --output, and prints the result of a command for scripts where it is json.
+type prints struct{ output string }
+
+func (p *prints) flag(command *cobra.Command) {
+	command.Flags().StringVarP(&p.output, "output", "o", "text", "the `FORMAT`: text, or json as in docs/reference/output.schema.json")
+}
+
+func (p *prints) as(out io.Writer, result any, asText func()) error {
+	switch p.output {
+	case "text":
+		asText()
+		return nil
+	case "json":
+		encoder := json.NewEncoder(out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(result)
+	default:
+		return fmt.Errorf("--output: %q: write text or json", p.output)
+	}
+}
+
 func preflightCommand() *cobra.Command {
 	var stack string
+	var prints prints
 	command := &cobra.Command{
 		Use:     "preflight",
 		Short:   "Report what is missing before `pulumi up`",
@@ -124,7 +147,9 @@ Exit codes:
 		RunE: func(command *cobra.Command, _ []string) error {
 			checks, err := preflight.Run(command.Context(), stack, preflight.CLI)
 			if err == nil {
-				err = cmp.Or(preflight.Print(command.OutOrStdout(), checks), context.Cause(command.Context()))
+				var printed error
+				err = prints.as(command.OutOrStdout(), map[string]any{"checks": checks}, func() { printed = preflight.Print(command.OutOrStdout(), checks) })
+				err = cmp.Or(err, printed, context.Cause(command.Context()))
 			}
 			if err == nil && preflight.Failed(checks) {
 				return &failed{1, nil}
@@ -132,17 +157,19 @@ Exit codes:
 			return err
 		},
 	}
+	prints.flag(command)
 	return ofStack(command, &stack)
 }
 
 func statusCommand() *cobra.Command {
+	var prints prints
 	rules, overrides := clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}
 	var job string
 	var watch bool
 	command := &cobra.Command{
 		Use:     "status",
 		Short:   "Say what each training job does, and why it waits",
-		Example: "  persia status --watch\n  persia status --wait criteo && echo complete",
+		Example: "  persia status --watch\n  persia status --wait criteo && echo complete\n  persia status -o json | jq .jobs[].state",
 		Long: `Status says what the nodes of a cluster cost, which jobs have their GPUs, what each training job
 does, its last checkpoint, and why it waits, with the next command. It changes nothing.
 
@@ -167,8 +194,7 @@ at the start or for an hour, or the wait was interrupted.`,
 				if err != nil {
 					return err
 				}
-				now.Print(out)
-				return nil
+				return prints.as(out, now, func() { now.Print(out) })
 			}
 			if watch {
 				status.Watch(command.Context(), command.OutOrStdout(), show)
@@ -179,6 +205,7 @@ at the start or for an hour, or the wait was interrupted.`,
 	}
 	command.Flags().StringVar(&rules.ExplicitPath, "kubeconfig", "", "the kubeconfig `FILE`; by default that of KUBECONFIG, or ~/.kube/config")
 	command.Flags().StringVar(&overrides.CurrentContext, "context", "", "the `CONTEXT` of the kubeconfig; by default its current one")
+	prints.flag(command)
 	command.Flags().BoolVar(&watch, "watch", false, "show it every five seconds")
 	command.Flags().StringVar(&job, "wait", "", "the `JOB` to wait for")
 	return command
@@ -187,17 +214,32 @@ at the start or for an hour, or the wait was interrupted.`,
 func previewCommand() *cobra.Command {
 	var stack string
 	var diff bool
+	var prints prints
+	var failOn []string
 	command := &cobra.Command{
 		Use:     "preview [-s STACK] [--diff] [-- COMMAND…]",
 		Short:   "Preview a stack, with the summary last",
-		Example: "  persia preview -s dev\n  persia preview -s dev --diff",
+		Example: "  persia preview -s dev\n  persia preview -s dev --diff\n  persia preview -s prod --fail-on restart,delete",
 		Long: `Preview lists the resources that "pulumi up" would change, and then what the stack newly needs, warnings, what
 happens to what runs, and the cost. It runs "pulumi preview", or another command that prints the engine's
-events, and exits with its exit code.`,
+events, and exits with its exit code.
+
+With --fail-on, it exits with 3 if pods of a job, of NATS, or of PEDL end (restart), or if a resource is
+deleted or replaced that Pulumi does not keep (delete), so that CI can hold a pull request.`,
 		RunE: func(command *cobra.Command, args []string) error {
-			return previewAndPrint(stack, diff, args, command.OutOrStdout(), command.ErrOrStderr())
+			p, err := previewOf(stack, args, command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			out := command.OutOrStdout()
+			if err := prints.as(out, p.summary(), func() { _, _ = io.WriteString(out, forTerminal(p, diff)) }); err != nil {
+				return err
+			}
+			return p.held(failOn)
 		},
 	}
+	prints.flag(command)
+	command.Flags().StringSliceVar(&failOn, "fail-on", nil, "what to exit with 3 for: `WHAT` is restart, delete, or both")
 	command.Flags().BoolVar(&diff, "diff", false, "show each value that changes, each new object, and all needs")
 	return ofStack(command, &stack)
 }

@@ -2,36 +2,57 @@ package main
 
 import (
 	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"persia/stack/effects"
 )
 
 func TestExitCodes(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	t.Chdir("../..")
+	file := filepath.Join(t.TempDir(), "events")
+	require.NoError(t, os.WriteFile(file, []byte(written(t, costs(1), kept, planned("delete", "gcp:storage/bucket:Bucket", "data", object{}, nil),
+		said("info", effects.Text([]effects.Effect{{Text: "persia:jobs[0]: the job clicks restarts", Ends: []string{"clicks-nn-worker"}}, {Text: "data stays"}})))), 0o600))
+	events := func(args ...string) []string { return append(args, "--stack", "dev", "--", "/bin/cat", file) }
 	for name, test := range map[string]struct {
 		args           []string
 		code           int
 		stdout, stderr string
 	}{
-		"help":                 {[]string{"preflight", "--help"}, 0, "Exit codes:", ""},
-		"missing":              {[]string{"preflight", "--stack", "prod"}, 1, "missing    gke-gcloud-auth-plugin ", ""},
-		"an unknown stack":     {[]string{"preflight", "--stack", "nowhere"}, 2, "", "persia preflight: there is no stack \"nowhere\""},
-		"an unknown flag":      {[]string{"preflight", "--stacks"}, 2, "", "unknown flag: --stacks"},
-		"an argument":          {[]string{"preflight", "prod"}, 2, "", `unknown command "prod" for "persia preflight"`},
-		"a preview that fails": {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "/bin/sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
-		"no such command":      {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: fork/exec ./nowhere"},
-		"no stack":             {[]string{"comment"}, 2, "", "persia comment: no stack is selected: write --stack, or run `pulumi stack select`"},
-		"version":              {[]string{"--version"}, 0, "persia version ", ""},
-		"completion":           {[]string{"completion", "bash"}, 0, "__start_persia", ""},
-		"another command":      {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
+		"help":                   {[]string{"preflight", "--help"}, 0, "Exit codes:", ""},
+		"missing":                {[]string{"preflight", "--stack", "prod"}, 1, "missing    gke-gcloud-auth-plugin ", ""},
+		"an unknown stack":       {[]string{"preflight", "--stack", "nowhere"}, 2, "", "persia preflight: there is no stack \"nowhere\""},
+		"an unknown flag":        {[]string{"preflight", "--stacks"}, 2, "", "unknown flag: --stacks"},
+		"an argument":            {[]string{"preflight", "prod"}, 2, "", `unknown command "prod" for "persia preflight"`},
+		"a preview that fails":   {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "/bin/sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
+		"preflight for a script": {[]string{"preflight", "--stack", "prod", "-o", "json"}, 1, `"status": "missing",`, ""},
+		"a preview for a script": {events("preview", "-o", "json"), 0, `"restarts": [
+    "persia:jobs[0]: the job clicks restarts"
+  ],`, ""},
+		"a preview that restarts a job":    {events("preview", "--fail-on", "restart"), 3, "", "held by --fail-on restart:\npersia:jobs[0]: the job clicks restarts"},
+		"a preview that deletes":           {events("preview", "--fail-on", "restart,delete"), 3, "", "\n- gcp:storage/bucket:Bucket  data (delete)\n"},
+		"a preview of which nothing fails": {events("preview"), 0, "\n! persia:jobs[0]: the job clicks restarts\n", ""},
+		"--fail-on of something else":      {events("preview", "--fail-on", "update"), 2, "", `--fail-on: "update": write restart, delete, or both`},
+		"no such command":                  {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: fork/exec ./nowhere"},
+		"no stack":                         {[]string{"comment"}, 2, "", "persia comment: no stack is selected: write --stack, or run `pulumi stack select`"},
+		"version":                          {[]string{"--version"}, 0, "persia version ", ""},
+		"completion":                       {[]string{"completion", "bash"}, 0, "__start_persia", ""},
+		"another command":                  {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			assert.Equal(t, test.code, run(t.Context(), test.args, &stdout, &stderr), &stderr)
 			assert.Contains(t, stdout.String(), test.stdout)
 			assert.Contains(t, stderr.String(), test.stderr)
+			if strings.HasPrefix(stdout.String(), "{") {
+				assertSchema(t, test.args[0], stdout.String())
+			}
 		})
 	}
 	for _, command := range []string{"preflight", "status", "preview", "comment", "recover", "prices"} {

@@ -310,18 +310,86 @@ func previewAndComment(stack, title string, command []string, out, log io.Writer
 	return ends(code, err)
 }
 
-// previewAndPrint writes a preview for a terminal to out, and returns why it failed.
-func previewAndPrint(stack string, diff bool, command []string, out, log io.Writer) error {
+// previewOf returns a preview, or why it failed.
+func previewOf(stack string, command []string, log io.Writer) (*preview, error) {
 	_, _ = fmt.Fprintf(log, "previewing the stack %s …\n", stack)
 	p, code, err := readPreview(stack, command, log)
-	if err != nil {
-		return ends(code, err)
-	}
-	if code == 0 {
-		_, err = io.WriteString(out, forTerminal(p, diff))
-	} else if why := cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages)); why != "" {
+	if why := p.why(); err == nil && code != 0 && why != "" {
 		// Without an error of the engine, the command says why, here or in the log.
 		err = errors.New(wrapped(why, terminalWidth(os.Stderr)))
 	}
-	return ends(code, err)
+	return p, ends(code, err)
+}
+
+func (p *preview) why() string {
+	if p == nil {
+		return ""
+	}
+	return cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages))
+}
+
+// restarts returns what the program says of pods that end (effects.Text).
+func (p *preview) restarts() []string {
+	var texts []string
+	for line := range strings.SplitSeq(p.effects, "\n") {
+		if text, ends := strings.CutPrefix(line, "! "); ends {
+			texts = append(texts, text)
+		}
+	}
+	return texts
+}
+
+// summary is the preview for scripts: docs/reference/output.schema.json.
+func (p *preview) summary() any {
+	type change struct {
+		Operation string `json:"operation"`
+		Type      string `json:"type"`
+		Name      string `json:"name"`
+		URN       string `json:"urn"`
+		Kept      bool   `json:"kept"`
+	}
+	changes := []change{}
+	for _, step := range p.changes {
+		if !step.bookkeeping() {
+			changes = append(changes, change{step.Op, step.Type, step.name(), step.URN, step.kept() != ""})
+		}
+	}
+	lines := func(text string) []string {
+		texts := []string{}
+		for line := range strings.Lines(text) {
+			texts = append(texts, strings.TrimLeft(strings.TrimSpace(line), "-! "))
+		}
+		return texts
+	}
+	return map[string]any{
+		"changes": changes, "needs": p.sum, "cost": p.cost, "hourlyCost": map[string]any{
+			"before": p.outputs.Old.Outputs["hourlyCost"], "after": p.outputs.New.Outputs["hourlyCost"],
+		},
+		"effects": lines(p.effects), "restarts": append([]string{}, p.restarts()...), "warnings": append([]string{}, p.warnings...),
+		"fingerprint": p.fingerprint(),
+	}
+}
+
+// held returns an error with the exit code 3 if the preview does something that must not happen.
+func (p *preview) held(failOn []string) error {
+	var why []string
+	for _, what := range failOn {
+		switch what {
+		case "restart":
+			why = append(why, p.restarts()...)
+		case "delete":
+			for _, change := range p.changes {
+				// Each change of a script replaces the ConfigMap with it.
+				if change.removes() && !change.bookkeeping() && change.kept() == "" && change.Type != "kubernetes:core/v1:ConfigMap" {
+					why = append(why, change.title())
+				}
+			}
+		default:
+			return fmt.Errorf("--fail-on: %q: write restart, delete, or both", what)
+		}
+	}
+	if len(why) == 0 {
+		return nil
+	}
+	return ends(3, fmt.Errorf("held by --fail-on %s:\n%s", strings.Join(failOn, ","), strings.Join(why, "\n")))
 }

@@ -11,8 +11,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // pods are a replica that no node of its pool holds.
@@ -41,6 +44,8 @@ var lists = map[string]string{
 	"/api/v1/namespaces/persia/events": `{"items": [{"involvedObject": {"kind": "Pod", "name": "clicks-nn-worker-0"}, "type": "Normal",
 		"reason": "NotTriggerScaleUp", "message": "pod didn't trigger scale-up: 1 max node group size reached"}]}`,
 	"/api/v1/namespaces/nats-io/pods": `{"items": []}`,
+	"/api":                            `{"kind": "APIVersions", "versions": ["v1"]}`,
+	"/apis":                           `{"kind": "APIGroupList", "groups": [{"name": "apps"}, {"name": "batch"}]}`,
 }
 
 // ended returns jobs that have ended.
@@ -61,6 +66,7 @@ func TestStatus(t *testing.T) {
 		// answer is the last line of the completion, or its name in testdata.
 		answer       string
 		args         []string
+		forbidden    string
 		code         int
 		says, errors string
 	}{
@@ -77,6 +83,10 @@ job clicks: running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
     the plan expected: useful 98%
 `},
 		"a coordinator of an older release": {jobs: jobs, pods: running, answer: older, says: older + "\n  the coordinator is of an older release of this program: run `pulumi up`"},
+		"a user with read access":           {jobs: jobs, forbidden: "/api/v1/nodes", says: "  next: pulumi config get --path persia:nodePools   # increase maxNodes of gpu, and run pulumi up\n\nYou may not read the nodes, so this is not all.\n"},
+		"json":                              {jobs: jobs, pods: running, answer: "it trains, and has a checkpoint and a folder that is none", args: []string{"-o", "json"}, says: `"phase": "running",`},
+		"json of a job that waits":          {jobs: jobs, args: []string{"--output", "json"}, says: `"cause": "pool is full",`},
+		"another format":                    {jobs: jobs, args: []string{"-o", "yaml"}, code: 1, errors: `persia status: --output: "yaml": write text or json`},
 		"a log that cannot be read":         {jobs: jobs, pods: running, says: "job clicks: 1 of 1 pods are ready\n"},
 		"no job":                            {jobs: empty, says: "all have engine: operator and are suspended or have restartPolicy: Always"},
 		"another context":                   {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
@@ -104,6 +114,10 @@ job clicks: running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
 				}
 				w.Header().Set("Content-Type", "application/json")
 				switch {
+				case r.URL.Path == c.forbidden:
+					w.WriteHeader(http.StatusForbidden)
+				case strings.Contains(r.URL.Path, "kueue"):
+					assert.Fail(t, "it asks a Kueue that is not there")
 				case text != "":
 					_, err := fmt.Fprint(w, text)
 					assert.NoError(t, err)
@@ -122,7 +136,19 @@ job clicks: running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
 			var stdout, stderr strings.Builder
 			assert.Equal(t, c.code, run(t.Context(), append([]string{"status"}, c.args...), &stdout, &stderr), stderr.String())
 			assert.Contains(t, stdout.String(), c.says)
+			if strings.HasPrefix(stdout.String(), "{") {
+				assertSchema(t, "status", stdout.String())
+			}
 			assert.Contains(t, stderr.String(), c.errors)
 		})
 	}
+}
+
+var outputSchema, _ = filepath.Abs("../../docs/reference/output.schema.json")
+
+// assertSchema checks the output of a command against the schema that users have.
+func assertSchema(t *testing.T, command, output string) {
+	t.Helper()
+	schema := testkit.Must(jsonschema.NewCompiler().Compile(outputSchema + "#/$defs/" + command))(t)
+	assert.NoError(t, schema.Validate(testkit.Must(jsonschema.UnmarshalJSON(strings.NewReader(output)))(t)), output)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -12,13 +13,13 @@ import (
 	"persia/config"
 )
 
-// terminalWidth returns how many characters a line has. It is as on most terminals if out is none, or a narrow one.
+// terminalWidth returns how many characters a line has, which is no limit in a pipe or a file.
 func terminalWidth(out *os.File) int {
 	columns, _, err := term.GetSize(int(out.Fd()))
-	if err != nil || columns < 40 {
-		return 80
+	if err != nil {
+		return math.MaxInt
 	}
-	return columns
+	return max(columns, 40)
 }
 
 // The styles of a terminal. They do nothing in a file, or where the user has set NO_COLOR.

@@ -15,14 +15,16 @@ import (
 
 // nodePool sums up the nodes of a pool that the cluster has.
 type nodePool struct {
-	Name, Machine string
-	Ready, Nodes  int
+	Name    string `json:"name"`
+	Machine string `json:"machineType"`
+	Ready   int    `json:"ready"`
+	Nodes   int    `json:"nodes"`
 	// GPUs is how many the nodes have, and Held how many of them the pods of each job have.
-	GPUs int64
-	Held map[string]int64
-	// HourlyCost is the list price of the nodes, in [gcp.PriceCurrency]. If it is not known, Unpriced is true.
-	HourlyCost float64
-	Unpriced   bool
+	GPUs int64            `json:"gpus"`
+	Held map[string]int64 `json:"gpusOfJobs"`
+	// HourlyCost is the list price of the nodes, in [gcp.PriceCurrency]. If that of some is not known, Unpriced is true.
+	HourlyCost float64 `json:"hourlyCost"`
+	Unpriced   bool    `json:"unpriced"`
 }
 
 // poolsOf returns the pools of nodes, by name.
@@ -64,7 +66,7 @@ func poolsOf(nodes []corev1.Node, trainings []Training) []nodePool {
 			}
 		}
 	}
-	var all []nodePool
+	all := []nodePool{}
 	for _, name := range slices.Sorted(maps.Keys(pools)) {
 		all = append(all, *pools[name])
 	}

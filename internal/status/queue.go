@@ -66,7 +66,7 @@ func (r record) answer(otherwise string) string {
 	return otherwise
 }
 
-// records returns all objects of a kind, or none in a cluster without the kind.
+// records returns all objects of a kind, or none in a cluster without this version of it.
 func records(ctx context.Context, client dynamic.Interface, kind schema.GroupVersionResource) ([]record, error) {
 	list, err := client.Resource(kind).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -78,10 +78,7 @@ func records(ctx context.Context, client dynamic.Interface, kind schema.GroupVer
 	if err == nil {
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(list.UnstructuredContent(), &all)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the %s: %w", kind.Resource, err)
-	}
-	return all.Items, nil
+	return all.Items, err
 }
 
 // queued returns what jobs wait for in Kueue's queues at a time, by NAMESPACE/JOB.

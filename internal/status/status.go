@@ -8,12 +8,16 @@ import (
 	"io"
 	"maps"
 	"math"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -25,10 +29,13 @@ import (
 
 // Report is the state of a cluster's jobs at a time.
 type Report struct {
-	Jobs []Job
+	Pools []nodePool `json:"pools"`
+	Jobs  []Job      `json:"jobs"`
 	// NATS are the servers of NATS that do not run, with why, and Controllers the Deployments of stacks that do not.
-	NATS, Controllers []Wait
-	pools             []nodePool
+	NATS        []Wait `json:"nats"`
+	Controllers []Wait `json:"controllers"`
+	// Unread is what the user may not read.
+	Unread []string `json:"unread"`
 }
 
 // Job is a training job, with what it waits for.
@@ -36,7 +43,7 @@ type Job struct {
 	Training
 	// restCost is what the hours that were not useful have cost, or "".
 	restCost string
-	Waits    []Wait
+	Waits    []Wait `json:"waits"`
 }
 
 // Read reads the state of all jobs of a cluster at a time.
@@ -52,70 +59,82 @@ func Read(ctx context.Context, cluster *rest.Config, now time.Time) (Report, err
 	return read(ctx, client, kinds, now)
 }
 
-// read is [Read] with clients. The client kinds is for the kinds of Kueue and of GKE.
+// read is [Read] with clients. The client kinds is for the kinds of Kueue, of GKE, and of NATS' operator.
 func read(ctx context.Context, client kubernetes.Interface, kinds dynamic.Interface, now time.Time) (Report, error) {
 	trainings, err := List(ctx, client)
 	if err != nil {
 		return Report{}, err
 	}
-	inKueue, err := records(ctx, kinds, workloads)
+	groups, err := client.Discovery().ServerGroups()
 	if err != nil {
-		return Report{}, err
+		return Report{}, fmt.Errorf("read the kinds of the cluster: %w", err)
 	}
-	var ofGKE []record
-	if slices.ContainsFunc(trainings, asksForNodes) {
-		if ofGKE, err = records(ctx, kinds, requests); err != nil {
-			return Report{}, err
+	report := Report{Pools: []nodePool{}, Jobs: []Job{}, NATS: []Wait{}, Controllers: []Wait{}, Unread: []string{}}
+	var failed error
+	// may notes what the user may not read, and the first other error.
+	may := func(what string, err error) {
+		if apierrors.IsForbidden(err) {
+			report.Unread = append(report.Unread, what)
+		} else if err != nil {
+			failed = cmp.Or(failed, fmt.Errorf("read %s: %w", what, err))
 		}
 	}
-	queues, asked := queued(inKueue, now), requested(ofGKE)
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return Report{}, fmt.Errorf("read the nodes: %w", err)
+	// records returns all objects of a kind, or none in a cluster without the kind.
+	records := func(kind schema.GroupVersionResource) []record {
+		if !slices.ContainsFunc(groups.Groups, func(group metav1.APIGroup) bool { return group.Name == kind.Group }) {
+			return nil
+		}
+		all, err := records(ctx, kinds, kind)
+		may("the "+kind.Resource, err)
+		return all
 	}
-	report := Report{pools: poolsOf(nodes.Items, trainings)}
+	var asked map[string][]Wait
+	if slices.ContainsFunc(trainings, asksForNodes) {
+		asked = requested(records(requests))
+	}
+	queues := queued(records(workloads), now)
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	may("the nodes", err)
+	if nodes == nil {
+		nodes = &corev1.NodeList{}
+	}
+	report.Pools = poolsOf(nodes.Items, trainings)
 	for _, training := range trainings {
 		job, id := Job{Training: training}, training.Namespace+"/"+training.Job
 		if !asksForNodes(training) {
 			delete(asked, id) // the request stays when the nodes are there
 		}
 		ofPods, err := waits(ctx, client, training.Namespace, training.Pods, training.owners)
-		if err != nil {
-			return Report{}, err
-		}
-		job.Waits = slices.Concat(queues[id], asked[id], ofPods)
+		may("the events of "+training.Namespace, err)
+		job.Waits = append([]Wait{}, slices.Concat(queues[id], asked[id], ofPods)...)
 		job.restCost = job.cost(nodes.Items)
 		report.Jobs = append(report.Jobs, job)
 	}
 	servers, err := client.CoreV1().Pods(config.NATSNamespace).List(ctx, metav1.ListOptions{LabelSelector: "app=nats"})
-	if err != nil {
-		return Report{}, err
+	if may("the pods of "+config.NATSNamespace, err); err == nil {
+		ofServers, err := waits(ctx, client, config.NATSNamespace, servers.Items, nil)
+		may("the events of "+config.NATSNamespace, err)
+		report.NATS = append(report.NATS, ofServers...)
 	}
-	if report.NATS, err = waits(ctx, client, config.NATSNamespace, servers.Items, nil); err != nil {
-		return Report{}, err
+	unread := len(report.Unread)
+	if there := records(natsClusters); len(report.Unread) == unread {
+		report.NATS = slices.Insert(report.NATS, 0, missingNATS(there, trainings)...)
 	}
-	missing, err := missingNATS(ctx, kinds, trainings)
-	if err != nil {
-		return Report{}, err
-	}
-	report.NATS = append(missing, report.NATS...)
 	ours := metav1.ListOptions{LabelSelector: "app.kubernetes.io/part-of=persia"}
 	deployments, err := client.AppsV1().Deployments(metav1.NamespaceAll).List(ctx, ours)
-	if err != nil {
-		return Report{}, fmt.Errorf("read the controllers: %w", err)
+	if may("the controllers", err); err == nil {
+		report.Controllers = append(report.Controllers, idle(deployments.Items)...)
 	}
-	report.Controllers = idle(deployments.Items)
-	return report, nil
+	return report, failed
 }
 
-// missingNATS returns the NATS clusters that pods of trainings connect to, and that are not there.
-func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Training) ([]Wait, error) {
+// missingNATS returns the NATS clusters that pods of trainings connect to, and that are not among those that are there.
+func missingNATS(there []record, trainings []Training) []Wait {
 	wanted := map[string]bool{}
 	for _, training := range trainings {
 		wanted[training.nats] = true
 	}
 	delete(wanted, "")
-	there, err := records(ctx, kinds, natsClusters)
 	for _, cluster := range there {
 		delete(wanted, cluster.Name)
 	}
@@ -123,7 +142,7 @@ func missingNATS(ctx context.Context, kinds dynamic.Interface, trainings []Train
 	for _, name := range slices.Sorted(maps.Keys(wanted)) {
 		missing = append(missing, Wait{Cause: "deleted", Pod: name, Says: "the NatsCluster is not there", Next: "pulumi up --refresh"})
 	}
-	return missing, err
+	return missing
 }
 
 // asksForNodes reports whether pods of a job wait for nodes that the job has requested.
@@ -139,7 +158,7 @@ func waits(ctx context.Context, client kubernetes.Interface, namespace string, p
 	}
 	events, err := client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("read the events of %s: %w", namespace, err)
+		return nil, err
 	}
 	var all []Wait
 	for _, owner := range owners {
@@ -179,7 +198,7 @@ func (j Job) cost(nodes []corev1.Node) string {
 
 // Print shows the report.
 func (r Report) Print(out io.Writer) {
-	printPools(out, r.pools)
+	printPools(out, r.Pools)
 	if len(r.Jobs) == 0 {
 		fmt.Fprintf(out, "\n%s\n", None)
 	}
@@ -201,6 +220,9 @@ func (r Report) Print(out io.Writer) {
 		fmt.Fprintf(out, "\nCONTROLLERS\n")
 		printWaits(out, r.Controllers)
 	}
+	if len(r.Unread) > 0 {
+		fmt.Fprintf(out, "\nYou may not read %s, so this is not all.\n", strings.Join(r.Unread, ", "))
+	}
 }
 
 // printAnswer shows what the coordinator says of checkpoints, and where the time went.
@@ -220,14 +242,18 @@ func (j Job) printAnswer(out io.Writer) {
 	}
 }
 
-// Watch shows a text every five seconds, on a cleared terminal, until ctx ends.
+// Watch shows a text every five seconds, on a screen that it clears if out is a terminal, until ctx ends.
 func Watch(ctx context.Context, out io.Writer, show func(io.Writer) error) {
+	file, isFile := out.(*os.File)
 	wait.UntilWithContext(ctx, func(context.Context) {
 		var text strings.Builder
 		if err := show(&text); err != nil {
 			fmt.Fprintln(&text, err) // a later look may succeed
 		}
-		fmt.Fprintf(out, "\033[H\033[2J%s", text.String())
+		if isFile && term.IsTerminal(int(file.Fd())) {
+			fmt.Fprint(out, "\033[H\033[2J")
+		}
+		fmt.Fprint(out, text.String())
 	}, 5*time.Second)
 }
 

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,22 +23,25 @@ import (
 
 // Training is a training job.
 type Training struct {
-	Job, Namespace string
+	Job       string `json:"name"`
+	Namespace string `json:"namespace"`
 	// State is for people.
-	State string
+	State string `json:"state"`
 	// End is how it has ended, or "".
-	End batchv1.JobConditionType
+	End batchv1.JobConditionType `json:"end"`
 	// Predicted is the share of useful hours in the plan, or "".
-	Predicted string
+	Predicted string `json:"predicted"`
 	// nats is the name of its NATS cluster, or "" if that is unknown.
 	nats string
-	// Answer is the coordinator's last one that its completion has repeated, or nil. If that is of another release,
-	// Trouble says what to do, or is "".
-	Answer  *answer.Document
-	Trouble string
+	// Answer is the coordinator's last one that its completion has repeated, or nil, and JSON is how it came. If that is of
+	// another release, Trouble says what to do, or is "".
+	Answer  *answer.Document `json:"-"`
+	JSON    json.RawMessage  `json:"answer"`
+	Trouble string           `json:"trouble"`
 	// Pods are those of its roles and of its completion. owners are the StatefulSets and Jobs that create those of its roles.
-	Pods, completion []corev1.Pod
-	owners           []owner
+	Pods       []corev1.Pod `json:"-"`
+	completion []corev1.Pod
+	owners     []owner
 }
 
 // None says why no training job may be listed.
@@ -204,6 +208,7 @@ func (t *Training) hear(said string) {
 	said = said[strings.LastIndex(said, "\n")+1:]
 	fromCoordinator := strings.HasPrefix(said, "{") || strings.Contains(said, " attempt ")
 	document, err := answer.Read(said)
+	text := json.RawMessage(said)
 	if err == nil {
 		said = document.String()
 	}
@@ -212,7 +217,7 @@ func (t *Training) hear(said string) {
 	}
 	switch {
 	case err == nil:
-		t.Answer = &document
+		t.Answer, t.JSON = &document, text
 	case fromCoordinator && t.End == "":
 		t.Trouble = err.Error()
 	}

@@ -20,14 +20,14 @@ import (
 // Wait is a reason that pods do not run.
 type Wait struct {
 	// Cause is a short name for people, like quota.
-	Cause string
+	Cause string `json:"cause"`
 	// Says is the message in the cluster.
-	Says string
+	Says string `json:"says"`
 	// Next is a command that shows more or helps.
-	Next string
+	Next string `json:"next"`
 	// Pod is one of the pods, and More is the number of others.
-	Pod  string
-	More int
+	Pod  string `json:"pod"`
+	More int    `json:"more"`
 }
 
 const (

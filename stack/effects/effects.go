@@ -25,14 +25,18 @@ type Effect struct {
 	Ends, Risks []string
 }
 
-// Text returns the effects as one text, or "" if there are none.
+// Text returns the effects as one text, or "" if there are none. A line begins with ! if pods end.
 func Text(effects []Effect) string {
 	if len(effects) == 0 {
 		return ""
 	}
 	text := config.EffectsTitle + "\n"
 	for _, effect := range effects {
-		text += "\n- " + effect.Text
+		sign := "- "
+		if len(effect.Ends) > 0 {
+			sign = "! "
+		}
+		text += "\n" + sign + effect.Text
 	}
 	return text
 }

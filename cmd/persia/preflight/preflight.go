@@ -42,9 +42,10 @@ const (
 
 // Check is one thing that `up` needs. The remedy is mostly a command, and empty if all is well.
 type Check struct {
-	Name           string
-	Status         Status
-	Detail, Remedy string
+	Name   string `json:"name"`
+	Status Status `json:"status"`
+	Detail string `json:"detail"`
+	Remedy string `json:"remedy"`
 }
 
 // Run makes all checks of a stack. Without gcloud, it checks what needs no network. It returns an error if the stack
