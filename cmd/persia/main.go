@@ -108,11 +108,10 @@ func (p *prints) flag(command *cobra.Command) {
 	command.Flags().StringVarP(&p.output, "output", "o", "text", "the `FORMAT`: text, or json as in docs/reference/output.schema.json")
 }
 
-func (p *prints) as(out io.Writer, result any, asText func()) error {
+func (p *prints) as(out io.Writer, result any, asText func() error) error {
 	switch p.output {
 	case "text":
-		asText()
-		return nil
+		return asText()
 	case "json":
 		encoder := json.NewEncoder(out)
 		encoder.SetIndent("", "  ")
@@ -147,9 +146,9 @@ Exit codes:
 		RunE: func(command *cobra.Command, _ []string) error {
 			checks, err := preflight.Run(command.Context(), stack, preflight.CLI)
 			if err == nil {
-				var printed error
-				err = prints.as(command.OutOrStdout(), map[string]any{"checks": checks}, func() { printed = preflight.Print(command.OutOrStdout(), checks) })
-				err = cmp.Or(err, printed, context.Cause(command.Context()))
+				out := command.OutOrStdout()
+				err = prints.as(out, map[string]any{"checks": checks}, func() error { return preflight.Print(out, checks) })
+				err = cmp.Or(err, context.Cause(command.Context()))
 			}
 			if err == nil && preflight.Failed(checks) {
 				return &failed{1, nil}
@@ -194,7 +193,7 @@ at the start or for an hour, or the wait was interrupted.`,
 				if err != nil {
 					return err
 				}
-				return prints.as(out, now, func() { now.Print(out) })
+				return prints.as(out, now, func() error { now.Print(out); return nil })
 			}
 			if watch {
 				status.Watch(command.Context(), command.OutOrStdout(), show)
@@ -232,10 +231,8 @@ deleted or replaced that Pulumi does not keep (delete), so that CI can hold a pu
 				return err
 			}
 			out := command.OutOrStdout()
-			if err := prints.as(out, p.summary(), func() { _, _ = io.WriteString(out, forTerminal(p, diff)) }); err != nil {
-				return err
-			}
-			return p.held(failOn)
+			err = prints.as(out, p.summary(), func() error { _, err := io.WriteString(out, forTerminal(p, diff)); return err })
+			return cmp.Or(err, p.held(failOn))
 		},
 	}
 	prints.flag(command)
