@@ -95,7 +95,7 @@ func (s *Sandbox) destroy(ctx context.Context, lost bool) error {
 		if err := engine.checkUnprotected(ctx); err != nil {
 			return err
 		}
-		if err := engine.pulumi(ctx, nil, s.options.Out, "destroy", "--yes", "--skip-preview", "--remove", "--parallel",
+		if err := engine.pulumi(ctx, nil, engine.out, "destroy", "--yes", "--skip-preview", "--remove", "--parallel",
 			strconv.Itoa(parallel)); err != nil {
 			return err
 		}

@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/auto"
@@ -36,6 +34,8 @@ type engine struct {
 	cli     *cli
 	stack   auto.Stack
 	cloud   *gcp.Provider
+	// out shows what the CLI says.
+	out io.Writer
 	// stop ends the servers of the providers, which closes these.
 	stop context.CancelFunc
 }
@@ -119,7 +119,7 @@ func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{sandbox: s, cloud: cloud, stop: stop}
+	e := &engine{sandbox: s, cloud: cloud, stop: stop, out: s.options.Out}
 	// The command looks for bin/pulumi below its root.
 	root := filepath.Dir(filepath.Dir(s.options.Tools.Path("pulumi")))
 	command, err := auto.NewPulumiCommand(&auto.PulumiCommandOptions{Root: root})
@@ -133,9 +133,17 @@ func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 			return nil, err
 		}
 	}
-	e.cli = &cli{PulumiCommand: command, path: s.options.Tools.Path("pulumi"), made: unmade == nil}
+	e.cli = &cli{PulumiCommand: command, made: unmade == nil}
 	if file, ok := s.options.Out.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		e.cli.terminal = file
+		width, _, err := term.GetSize(int(file.Fd()))
+		if err != nil {
+			return nil, err
+		}
+		most, _, err := s.State().Resources()
+		if err != nil {
+			return nil, err
+		}
+		e.out = &progress{out: file, width: width, most: most}
 	}
 	if e.stack, err = s.selectStack(ctx, project, e.cli, providers); err != nil {
 		return nil, err
@@ -147,9 +155,6 @@ func (s *Sandbox) newEngine(ctx context.Context) (_ *engine, err error) {
 // second each: it selects the stack, which every command names, and reads the outputs and the history.
 type cli struct {
 	auto.PulumiCommand
-	path string
-	// terminal shows what an update is doing and what it waits for. It may be nil.
-	terminal *os.File
 	// made says that the stack exists.
 	made bool
 }
@@ -163,16 +168,8 @@ func (c *cli) Run(ctx context.Context, dir string, stdin io.Reader, out, errs []
 		return "{}", "", 0, nil
 	case command == "stack history":
 		return "[]", "", 0, nil
-	case c.terminal == nil || args[0] != "up" && args[0] != "destroy":
-		return c.PulumiCommand.Run(ctx, dir, stdin, out, errs, env, args...)
 	}
-	update := exec.CommandContext(ctx, c.path, args...)
-	// Of other terminals, the CLI asks the color of the background, and waits five seconds for an answer.
-	update.Dir, update.Env = dir, slices.Concat(os.Environ(), env, []string{"TERM=screen-256color"})
-	update.Stdin, update.Stdout, update.Stderr = os.Stdin, c.terminal, c.terminal
-	update.Cancel = func() error { return update.Process.Signal(os.Interrupt) }
-	err := update.Run()
-	return "", "", update.ProcessState.ExitCode(), err
+	return c.PulumiCommand.Run(ctx, dir, stdin, out, errs, env, args...)
 }
 
 // serveProviders serves the sandbox's providers until ctx ends, and returns their ports in

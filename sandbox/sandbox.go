@@ -141,7 +141,7 @@ func (s *Sandbox) Update(ctx context.Context, show func(events.EngineEvent)) err
 				return err
 			}
 			options := []optup.Option{optup.Parallel(parallel), optup.SuppressOutputs(),
-				optup.ProgressStreams(s.options.Out), optup.ErrorProgressStreams(s.options.Out)}
+				optup.ProgressStreams(engine.out), optup.ErrorProgressStreams(engine.out)}
 			if show == nil {
 				_, err := engine.stack.Up(ctx, options...)
 				return err
