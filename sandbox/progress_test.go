@@ -21,8 +21,8 @@ func TestProgress(t *testing.T) {
 		{" +  gcp:compute:Network persia-dev created (0.01s) ", "1 of 3, waiting for StatefulSet a-nn-worker: 0 of 1 ready, a"},
 		{" +  pulumi:pulumi:Stack persia-dev creating (9s) warning: a", "+  pulumi:pulumi:Stack persia-dev creating (9s) warning: a\n\r\033[K1 of 3, waiting for StatefulSet a-nn-worker: 0 of 1 ready, a"},
 		{" +  kubernetes:apps/v1:StatefulSet a-nn-worker **creating failed** error: no", "+  kubernetes:apps/v1:StatefulSet a-nn-worker **creating failed** error: no\n\r\033[K2 of 3"},
-		{" -  gcp:compute:Network old deleting (0s) ", "2 of 3, waiting for Network old"},
-		{" ~  gcp:compute:Network new updating (0s) [diff: ~name]", "2 of 4, waiting for Network new: [diff: ~name]"},
+		{" -  gcp:compute:Network old deleting (0s) ", "2 of 4, waiting for Network old"},
+		{" ~  gcp:compute:Network new updating (0s) [diff: ~name]", "2 of 5, waiting for Network new: [diff: ~name]"},
 		{"Resources:", "Resources:\n"},
 	} {
 		out.Reset()
