@@ -11,7 +11,7 @@ import (
 // TestProgress has lines of the Pulumi CLI.
 func TestProgress(t *testing.T) {
 	var out strings.Builder
-	p := &progress{out: &out, width: 60, most: 3}
+	p := &progress{out: &out, width: 61, most: 3}
 	for _, step := range []struct{ line, shows string }{
 		{"@ Updating....", ""},
 		{" +  pulumi:pulumi:Stack persia-dev creating (0s) ", "0 of 3"},
