@@ -229,20 +229,17 @@ func (d *deployment) report() error {
 
 // effects returns what the update does to running pods and stored data. A new stack has none.
 func (d *deployment) effects() []effects.Effect {
-	after, paths := effects.New(), map[string]string{}
+	after := effects.New()
 	after.Replaced = d.replaced
 	for _, object := range d.in.Planned {
 		after.Add(object)
-	}
-	for _, job := range d.cfg.Jobs {
-		paths[job.Name] = job.At().String()
 	}
 	if d.cfg.Cluster.Existing == nil {
 		for _, pool := range d.cfg.Pools() {
 			after.AddPool(d.cfg.PoolPath(pool.Name), effects.WantedPool{Pool: pool, Cluster: d.cfg.Cluster, Driver: d.cfg.NVIDIADriver})
 		}
 	}
-	return effects.Of(d.ran, after, paths)
+	return effects.Of(d.ran, after)
 }
 
 const (

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -33,7 +34,8 @@ func comment(title, stack string, p *preview, code int) string {
 		part(fmt.Sprintf("> [!CAUTION]\n> **It failed**, with exit code %d.", code), "text",
 			cmp.Or(wrapped(p.problems(), width), "It said nothing."))
 	}
-	part("> [!CAUTION]\n> **"+strings.TrimSuffix(config.EffectsTitle, ":")+".**", "text", wrapped(p.effects, width))
+	effects := regexp.MustCompile("(?m)^! ").ReplaceAllString(p.effects, "- ")
+	part("> [!CAUTION]\n> **"+strings.TrimSuffix(config.EffectsTitle, ":")+".**", "text", wrapped(effects, width))
 	removed := p.removed()
 	part(fmt.Sprintf("> [!CAUTION]\n> **This deletes or replaces %s.** What is replaced is deleted too, with everything that runs on it "+
 		"or is in it.", input.Count(len(removed), "resource")), "diff", strings.Join(removed, "\n"))

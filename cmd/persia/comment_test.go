@@ -63,7 +63,7 @@ func costs(hourly float64) object { return object{"hourlyCost": hourly} }
 var edit = []object{
 	said("info", "What the stack needs: 1 node; USD 3.50 an hour, 2,555 a month (+1.50 an hour)\n\nNODE POOL  NODES\nsystem     1\n"),
 	said("warning", "persia:jobs[0].image: the tag is latest, which may be another image tomorrow; write a version"),
-	said("warning", effects.Text([]effects.Effect{{Text: "the job a ends"}, {Text: "the pool b goes"}})),
+	said("warning", effects.Text([]effects.Effect{{Text: "the job a ends", Ends: []string{"a-nn-worker"}}, {Text: "the pool b goes"}})),
 	planned("same", "kubernetes:core/v1:Service", "kept", object{"a": 1}, object{"a": 1}),
 	planned("refresh", "kubernetes:core/v1:Pod", "seen", object{"a": 1}, object{"a": 2}),
 	planned("create", "kubernetes:core/v1:PersistentVolume", "ckpt", nil, object{"spec": object{"capacity": "10Gi", "modes": []any{"ReadWriteOnce"}}, "id": unknown}),

@@ -255,7 +255,7 @@ func TestEditsOfPools(t *testing.T) {
 	edits["one more, two less"] = edit{values{"nodes": 5, "upgrade": values{"maxSurge": 1, "maxUnavailable": 2}}, values{"machineType": "n2-standard-16"}}
 	edits["one less"] = edit{values{"nodes": 5, "upgrade": values{"maxSurge": 0, "maxUnavailable": 1}}, values{"machineType": "n2-standard-16"}}
 	// The text of the program by the name of the edit. Other edits have none.
-	rounds := "GKE drains and recreates the nodes of the pool workers, 1 at once. This takes 2 rounds, about 20m if a round takes 10m"
+	rounds := "GKE recreates the nodes of the pool workers, 1 at once, about 20 min"
 	says := map[string]string{
 		"MachineType":        "persia:nodePools[0].machineType was n2-standard-8 and is now n2-standard-16: " + rounds,
 		"Disk":               "persia:nodePools[0].disk.type was pd-balanced and is now pd-ssd, persia:nodePools[0].disk.sizeGb was 100 and is now 200: " + rounds,
@@ -263,8 +263,8 @@ func TestEditsOfPools(t *testing.T) {
 		"a zone less":        "persia:nodePools[0]: GKE deletes nodes of the pool workers: all in us-central1-b",
 		"fewer nodes":        "persia:nodePools[0]: GKE deletes nodes of the pool workers: 2 of 3 in us-central1-a, which it chooses",
 		"FastSocket":         "persia:nodePools[0].fastSocket was not set and is now true: " + rounds,
-		"one more, two less": "3 at once. This takes 2 rounds",
-		"one less":           "1 at once. This takes 5 rounds",
+		"one more, two less": "3 at once, about 20 min",
+		"one less":           "1 at once, about 50 min",
 	}
 	tags := map[string]string{}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Pool]()) {
@@ -287,7 +287,7 @@ func TestEditsOfPools(t *testing.T) {
 			switch tag := tags[name]; {
 			case name == "Name":
 				assert.Equal(t, "create NodePool, delete NodePool", done.summary)
-				assert.Contains(t, said, "persia:nodePools: the pool workers is no longer in the stack file. GKE deletes its nodes when the others have theirs. Until then, the quotas count both")
+				assert.Contains(t, said, "the pool workers is no longer in the stack file: GKE deletes its nodes")
 				leaving := effects.Read(ran).Leaving([]config.Pool{{Name: "others", Nodes: new(2)}, {Name: "system"}})
 				require.Len(t, leaving, 1)
 				assert.Equal(t, []any{"workers", "n2-standard-8", 2}, []any{leaving[0].Name, leaving[0].MachineType, leaving[0].MostNodes()})
@@ -325,7 +325,7 @@ func TestReplacedCluster(t *testing.T) {
 			assert.Len(t, e.restarted(t), 4)
 			said := strings.Join(e.effects(), "\n")
 			assert.Contains(t, said, "this deletes the cluster persia with everything in it")
-			assert.Contains(t, said, "persia:jobs[0]: the job criteo ends with the cluster persia, and begins in the new one")
+			assert.Contains(t, said, "criteo moves to the new cluster; there, it ")
 			replaced := map[string]bool{}
 			for _, s := range e.steps {
 				replaced[s.kind+" "+s.name] = s.operation == "replace" || s.operation == "create"

@@ -12,9 +12,9 @@ import (
 )
 
 var (
-	deletedText  = regexp.MustCompile(`the job (\S+) .*: this deletes its (\d+) replicas(?: and creates (\d+))?`)
-	roundsText   = regexp.MustCompile(`recreates? the nodes of the pool (\S+), (\d+) at once. This takes (\d+) rounds?, about (\S+) if a round takes 10m`)
-	replacedText = regexp.MustCompile(`Google Cloud deletes all nodes of the pool (\S+), and creates the pool again when they are gone: about (\S+) without nodes, if each of the two takes 10m`)
+	replicasText = regexp.MustCompile(`^(\S+) restarts: its (\d+) replicas are replaced`)
+	roundsText   = regexp.MustCompile(`GKE recreates the nodes of the pool (\S+), (\d+) at once, about (\d+) min`)
+	replacedText = regexp.MustCompile(`Google Cloud deletes all nodes of the pool (\S+), and creates them again: about (\d+) min without nodes`)
 	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
 )
 
@@ -131,103 +131,99 @@ func TestEffects(t *testing.T) {
 		{"nothing", nil, func(values) {}, nil, nil},
 		{"a second zone", nil, set("persia:cluster", "zones", []any{"us-central1-a", "us-central1-b"}), []string{
 			"persia:cluster.systemPool: GKE deletes nodes of the pool system: 1 of 2 in us-central1-a, which it chooses",
-			"persia:nodePools[1]: GKE deletes nodes of the pool training: 1 of 2 in us-central1-a, which it chooses. Pods of nn-worker of the job criteo run there: the job loses up to 1 attempt",
+			"persia:nodePools[1]: GKE deletes nodes of the pool training: 1 of 2 in us-central1-a, which it chooses; criteo may restart on other nodes, and resumes from the newest checkpoint in " + checkpoints,
 			"persia:nodePools[0]: GKE deletes nodes of the pool workers: 2 of 4 in us-central1-a, which it chooses",
 		}, nil},
 		{"another version of NATS", nil, set("persia:nats", "version", "2.10.1"), []string{
-			"persia:nats: 3 servers of the NATS cluster persia-nats-service are replaced, one at a time",
+			"the NATS cluster persia-nats-service gets another version: its 3 servers are replaced, one at a time",
 		}, nil},
 		{"more memory for NATS", nil, set("persia:nats", "resources.limits.memory", "3Gi"), []string{
-			"persia:nats: in the NATS cluster persia-nats-service, spec.pod changes: this replaces 3 servers at once; if no server answers for PERSIA_NATS_SECONDS, the attempt of the job criteo ends. The next one begins when NATS answers, and trains from the newest complete checkpoint in " + checkpoints,
+			"the NATS cluster persia-nats-service restarts: its 3 servers are replaced at once; criteo restarts when NATS answers again, unless that is soon, and resumes from the newest checkpoint in " + checkpoints,
 		}, nil},
 		{"an image of a JobSet", ofJob("engine", "jobset"), ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
-			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10, about 2m without the job, if a replica takes so long. It then trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. If its run is complete, its 10 replicas and the nodes for them come back until they have read that; to prevent it, write suspend: true",
+			"criteo restarts: its 10 replicas are replaced, about 2 min; it resumes from the newest checkpoint in " + checkpoints + "; if its run is complete, its replicas come back to find that out: to prevent it, write suspend: true",
 		}, all},
 		{"a JobSet instead of StatefulSets while nothing runs", ofJob("suspend", true), ofJob("engine", "jobset"), nil, nil},
 		{"a renamed job while nothing runs", ofJob("suspend", true), ofJob("name", "other"), []string{
-			"persia:jobs: the job criteo is no longer in the stack file: this deletes its 0 replicas. Its checkpoints stay in " + checkpoints + ". To continue from them, write the job again, with the same name and runId",
+			"criteo ends, because it is not in the stack file; its checkpoints stay in " + checkpoints + ": to resume from them, write it again with this name and runId",
 		}, nil},
-		{"a removed job", nil, func(file values) { file["persia:jobs"] = []any{} }, []string{"the job criteo is no longer in the stack file: this deletes its 10 replicas"}, nil},
+		{"a removed job", nil, func(file values) { file["persia:jobs"] = []any{} }, []string{"criteo ends, because it is not in the stack file"}, nil},
 		{"another run", nil, ofJob("runId", "second"), []string{
-			"persia:jobs[0]: the next attempt of the job criteo does not see its checkpoints, and trains from the newest complete checkpoint in folder criteo/second of gs://my-project-checkpoints, or from the beginning if there is none. They stay in " + checkpoints + ". To continue from them, restore the job's runId",
-			"persia:jobs[0]: the job criteo restarts",
+			"criteo restarts: its 10 replicas are replaced, about 8 min; it starts from the beginning, as run `second`, unless that has checkpoints; the old checkpoints stay in " + checkpoints,
 		}, all},
 		{"a stopped job", nil, ofJob("suspend", true), []string{
-			"persia:jobs[0].suspend: the job criteo stops: this deletes its 10 replicas. Without suspend, it trains from the newest complete checkpoint in " + checkpoints,
+			"criteo stops; without suspend, it resumes from the newest checkpoint in " + checkpoints,
 		}, nil},
 		{"an image", nil, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
-			"persia:jobs[0]: the job criteo restarts: this replaces the pods of dataloader (4), one of each role at a time, and the job does not train until the last of 4 is ready: about 8m, if a replica takes 2m. It then trains from the newest complete checkpoint in " + checkpoints,
+			"criteo restarts: its 4 dataloaders are replaced, about 8 min; it resumes from the newest checkpoint in " + checkpoints + "; to replace all at once, suspend it first",
 		}, []string{"criteo-dataloader"}},
 		{"another volume for checkpoints", nil, ofJob("mounts", shared), []string{
-			"persia:jobs[0]: the next attempt of the job criteo does not see its checkpoints, and trains from the newest complete checkpoint in folder criteo/1 of Filestore instance shared in us-central1-a",
-			"the job criteo restarts",
+			"about 8 min; it starts from the newest checkpoint in folder criteo/1 of Filestore instance shared in us-central1-a, or from the beginning if there is none; the old checkpoints stay in",
 		}, all},
 		{"another folder of the bucket", nil, set("persia:storage", "0.mountOptions", []any{"only-dir=second"}), []string{
-			"does not see its checkpoints, and trains from the newest complete checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none. They stay in " + checkpoints,
+			"criteo: its next attempt starts from the newest checkpoint in folder second/criteo/1 of gs://my-project-checkpoints, or from the beginning if there is none; the old checkpoints stay in " + checkpoints,
 			"keep the old mountOptions of the volume checkpoints",
 		}, nil},
 		{"another mount option", nil, set("persia:storage", "0.mountOptions", []any{"uid=1000"}), []string{
-			"persia:storage: pods that this update does not restart keep the old mountOptions of the volume checkpoints. To restart a job that mounts it, run kubectl -n persia delete pods -l persia_job=JOB",
+			"pods that do not restart keep the old mountOptions of the volume checkpoints: to restart a job that mounts it, run kubectl -n persia delete pods -l persia_job=JOB",
 		}, nil},
 		{"no volume", nil, ofJob("mounts", []any{}), []string{
-			"does not see its checkpoints, and trains from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path. They stay in " + checkpoints,
-			"the job criteo restarts",
+			"it starts from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path; the old checkpoints stay in " + checkpoints,
 		}, all},
 		{"a volume to read only", nil, ofJob("mounts", []any{values{"volume": "checkpoints", "mountPath": "/checkpoints", "readOnly": true}}), []string{
-			"does not see its checkpoints, and trains from the beginning",
-			"the job criteo restarts",
+			"it starts from the beginning, because",
 		}, all},
 		{"a folder of the script's own", nil, ofJob("env", []any{values{"name": "PERSIA_CKPT_DIR", "value": "/checkpoints/mine"}}), []string{
-			"from what its script loads from /checkpoints/mine",
+			"it resumes from what its script loads from /checkpoints/mine",
 		}, all},
 		{"another machine for the training", nil, set("persia:nodePools", "1.machineType", "g2-standard-16"), []string{
-			"persia:nodePools[1].machineType was g2-standard-32 and is now g2-standard-16: GKE drains and recreates the nodes of the pool training, 1 at once. This takes 2 rounds, about 20m if a round takes 10m. Pods of nn-worker of the job criteo run there: the job loses up to 2 attempts, and trains from the newest complete checkpoint in " + checkpoints + ", or from the beginning if there is none. To lose one attempt only, suspend the job first",
+			"persia:nodePools[1].machineType was g2-standard-32 and is now g2-standard-16: GKE recreates the nodes of the pool training, 1 at once, about 20 min; criteo restarts up to 2 times, and resumes from the newest checkpoint in " + checkpoints + ": to restart it once, suspend it first",
 		}, nil},
 		{"spot workers", nil, set("persia:nodePools", "0.spot", true), []string{
-			"the job criteo restarts",
-			"persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool workers, and creates the pool again when they are gone: about 20m without nodes, if each of the two takes 10m. Pods of dataloader, embedding-ps, embedding-worker of the job criteo run there: the job does not train until all of its pods are ready on other nodes, and trains from the newest complete checkpoint in " + checkpoints,
+			" are replaced; it resumes from the newest checkpoint in " + checkpoints,
+			"persia:nodePools[0].spot was not set and is now true: Google Cloud deletes all nodes of the pool workers, and creates them again: about 20 min without nodes; criteo restarts on other nodes",
 		}, []string{"criteo-dataloader", "criteo-embedding-ps", "criteo-embedding-worker"}},
 		{"another image in a queue", queued, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
-			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10, which wait in the queue ads, behind the jobs of its priority, until there is room for all. It then trains from the newest complete checkpoint in " + checkpoints,
+			"criteo restarts: its 10 replicas are replaced, and wait in the queue ads until there is room for all; it resumes from the newest checkpoint in " + checkpoints,
 		}, all},
 		{"no queue", queued, func(file values) {
 			file["persia:queue"] = values{"teams": []any{values{"name": "ads"}}}
 			delete(file["persia:jobs"].([]any)[0].(values), "queue")
 		}, []string{
-			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10",
+			"criteo restarts: its 10 replicas are replaced, about 2 min",
 		}, all},
 		{"fewer nodes than autoscaling allows", autoscaled, set("persia:nodePools", "0", values{"name": "workers", "machineType": "n2-standard-32", "nodes": 3}), []string{
-			"persia:nodePools[0]: GKE deletes nodes of the pool workers: down to 3 nodes, which it chooses, if autoscaling has created more. Pods of dataloader, embedding-ps, embedding-worker of the job criteo run there: the job loses up to 1 attempt",
+			"persia:nodePools[0]: GKE deletes nodes of the pool workers: down to 3 nodes, which it chooses, if autoscaling has created more; criteo may restart on other nodes",
 		}, nil},
 		{"another installer of the driver", nil, ubuntu("550.90.12"), []string{
 			"is now INSTALLATION_DISABLED: Google Cloud deletes all nodes of the pool training",
 		}, nil},
 		{"another image of a database without a volume", both(platform, withoutPersistence), set("persia:pedl", "postgresql.image.tag", "11"), []string{
-			"persia:pedl: this restarts the pods of pedl-postgresql. The data of pedl-postgresql is lost with its pod: to keep it, set persia:pedl.postgresql.persistence",
+			"pedl-postgresql restarts, and its data is lost: to keep it, set persia:pedl.postgresql.persistence",
 		}, nil},
 		{"a database without its volume", platform, withoutPersistence, []string{
-			"persia:pedl: this restarts the pods of pedl-postgresql. The data of pedl-postgresql stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql, which it no longer uses; to use it again, restore persia:pedl.postgresql",
-			"persia:storage: the volume pedl-postgresql is no longer in the stack file",
+			"pedl-postgresql restarts; its data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql, which it no longer uses: to use it again, restore persia:pedl.postgresql",
+			"the volume pedl-postgresql is no longer in the stack file",
 		}, nil},
 		{"a database elsewhere", both(platform, set("persia:pedl", "postgresql.persistence.storageClass", "standard-rwo")), elsewhere("word"), []string{
-			"persia:pedl: this restarts the pods of pedl-master and deletes the pods of pedl-postgresql. The data of pedl-postgresql stays in the claim pedl-postgresql",
+			"pedl-master restarts; pedl-postgresql ends; its data stays in the claim pedl-postgresql",
 		}, nil},
 		{"no PEDL", platform, func(file values) { delete(file, "persia:pedl") }, []string{
-			"persia:pedl: this deletes the pods of pedl-agent, pedl-master, pedl-postgresql",
-			"persia:storage: the volume pedl-postgresql is no longer in the stack file. Its data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql",
+			"pedl-agent ends; pedl-master ends; pedl-postgresql ends",
+			"the volume pedl-postgresql is no longer in the stack file; its data stays in projects/my-project/zones/us-central1-a/disks/persia-pedl-postgresql",
 		}, nil},
 		{"NATS on a pool that goes", both(services, set("persia:nats", "nodePool", "services")), both(set("persia:nats", "nodePool", "workers"), removePool), []string{
-			"persia:nats", "persia:nodePools: the pool services is no longer in the stack file. GKE deletes its nodes. 3 NATS servers of the job criteo: if no server answers for PERSIA_NATS_SECONDS, the attempt of the job criteo ends",
+			"the NATS cluster", "the pool services is no longer in the stack file: GKE deletes its nodes; the NATS cluster persia-nats-service runs there: criteo restarts when NATS answers again, unless that is soon",
 		}, nil},
 		{"an image of a job of the operator", byOperator, ofJob("dataloader.image", "example.com/training/criteo:2"), []string{
-			"persia:jobs[0]: the job criteo restarts: this deletes its 10 replicas and creates 10, about 2m without the job, if a replica takes so long. It then trains from what its script loads",
+			"criteo restarts: its 10 replicas are replaced, about 2 min; it resumes from what its script loads",
 		}, all},
-		{"env", nil, ofJob("env", []any{values{"name": "OF_THE_JOB", "value": "set"}}), []string{"the job criteo restarts"}, all},
-		{"the entry script of a role", nil, ofJob("persiaEnv.PERSIA_DATALOADER_ENTRY", "/workspace/other.py"), []string{"the job criteo restarts"}, []string{"criteo-dataloader"}},
-		{"nodePool of a role", nil, ofJob("dataloader.nodePool", "training"), []string{"the job criteo restarts"}, []string{"criteo-dataloader"}},
-		{"replicas of a role", nil, ofJob("dataloader.replicas", 5), []string{"the job criteo restarts"}, []string{"criteo-dataloader", "criteo-nn-worker"}},
+		{"env", nil, ofJob("env", []any{values{"name": "OF_THE_JOB", "value": "set"}}), []string{"criteo restarts: "}, all},
+		{"the entry script of a role", nil, ofJob("persiaEnv.PERSIA_DATALOADER_ENTRY", "/workspace/other.py"), []string{"criteo restarts: "}, []string{"criteo-dataloader"}},
+		{"nodePool of a role", nil, ofJob("dataloader.nodePool", "training"), []string{"criteo restarts: "}, []string{"criteo-dataloader"}},
+		{"replicas of a role", nil, ofJob("dataloader.replicas", 5), []string{"criteo restarts: "}, []string{"criteo-dataloader", "criteo-nn-worker"}},
 		{"autoscaling", nil, autoscaled, nil, nil},
-		{"a renamed volume", nil, both(set("persia:storage", "0.name", "saved"), ofJob("mounts", []any{values{"volume": "saved", "mountPath": "/checkpoints"}})), []string{"the job criteo restarts"}, all},
+		{"a renamed volume", nil, both(set("persia:storage", "0.name", "saved"), ofJob("mounts", []any{values{"volume": "saved", "mountPath": "/checkpoints"}})), []string{"criteo restarts: "}, all},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e, file := newStack(t, "../.."), editable(t)

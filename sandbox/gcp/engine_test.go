@@ -28,6 +28,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/internal/recovery"
 	"persia/internal/testkit"
 	"persia/sandbox/gcp/gke"
@@ -393,12 +394,7 @@ func (w warnings) Warn(text string, _ *pulumi.LogArgs) error {
 
 // effects are the effects that the last up announced.
 func (e *engine) effects() []string {
-	for _, text := range e.warned {
-		if said, ok := strings.CutPrefix(text, config.EffectsTitle+"\n\n- "); ok {
-			return strings.Split(said, "\n- ")
-		}
-	}
-	return nil
+	return input.Words(e.announced, func(effect effects.Effect) string { return effect.Text })
 }
 
 // secretKeys are the keys of a stack file that have passwords.

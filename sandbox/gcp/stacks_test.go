@@ -187,7 +187,7 @@ func TestBucketOfAFailedUp(t *testing.T) {
 	e.up(file)
 	storage()
 	e.up(file)
-	assert.Contains(t, strings.Join(e.effects(), "\n"), "Its data stays in gs://my-checkpoints")
+	assert.Contains(t, strings.Join(e.effects(), "\n"), "its data stays in gs://my-checkpoints")
 	buckets := testkit.Must(e.cloud.List("storage.bucket"))(t)
 	assert.Contains(t, buckets, "my-checkpoints")
 }

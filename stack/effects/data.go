@@ -11,43 +11,30 @@ import (
 
 	"persia/config"
 	"persia/gcp"
-	"persia/infra/gke"
 	"persia/workload/pedl"
 )
 
 // volumes says which data is deleted or lost, and which no pod can see any more. Package storage refuses volumes that
 // have another storage.
 func (u *update) volumes() {
-	const path = "persia:storage"
 	for _, name := range slices.Sorted(maps.Keys(u.before.volumes)) {
 		was := u.before.volumes[name]
 		is, stays := u.after.volumes[name]
 		at, replaced := storedFolder{storage: was.storage, folder: was.folder}, u.after.Replaced != nil
-		switch former := u.formerProject(); {
+		switch why := u.lost(at); {
 		case u.deletes(was.storage):
-			u.say(path, "the volume %s goes%s. To keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first",
+			u.say("the volume %s goes%s: to keep the data, write the volume with reclaimPolicy: Retain and run `pulumi up` first",
 				name, u.fate(at, ""))
-		case replaced && former != "" && strings.HasPrefix(was.storage, "Filestore "):
-			u.say(path, "the data of the volume %s stays in the %s of the project %s, and the new cluster does not have it",
-				name, was.storage, former)
-		case replaced && strings.HasPrefix(was.storage, directory):
-			u.say(path, "the data of the volume %s is lost with the nodes, because it is in a %s", name, was.storage)
+		case replaced && why != "":
+			u.say("the contents of the volume %s, in %s, %s, and the new cluster does not have them", name, at, why)
 		case stays && !replaced && !slices.Equal(was.options, is.options) && len(u.before.Running()) > 0:
-			u.say(path, "pods that this update does not restart keep the old mountOptions of the volume %s. To restart a job that mounts it, "+
+			u.say("pods that do not restart keep the old mountOptions of the volume %s: to restart a job that mounts it, "+
 				"run kubectl -n persia delete pods -l %s=JOB", name, config.JobLabel)
 		case !stays && !u.after.has(at):
-			u.say(path, "the volume %s is no longer in the stack file%s", name,
-				u.fate(at, "Its data stays in %s, where no pod sees it; write the volume again to use it"))
+			u.say("the volume %s is no longer in the stack file%s", name,
+				u.fate(at, "its data stays in %s, where no pod sees it: to use it, write the volume again"))
 		}
 	}
-}
-
-// formerProject returns the project of a replaced cluster, or "" if it stays the same.
-func (u *update) formerProject() string {
-	if u.after.Replaced == nil {
-		return ""
-	}
-	return first(u.after.Replaced.Settings, func(s gke.Setting) bool { return s.Path.String() == "persia:project" }).Was
 }
 
 // deletes reports whether a driver deletes storage, because a volume with the reclaimPolicy Delete goes.
@@ -62,66 +49,57 @@ func (u *update) deletes(storage string) bool {
 
 // lost says what becomes of files that no pod finds again, or returns "" where pods find them.
 func (u *update) lost(at storedFolder) string {
-	was, had := u.before.pools[at.pool]
-	is, stays := u.after.pools[at.pool]
-	switch former := u.formerProject(); {
-	case u.after.Replaced != nil && strings.HasPrefix(at.storage, directory), had && (!stays || losesNodes(was, is)):
+	if u.after.Replaced != nil && strings.HasPrefix(at.storage, directory) || u.losesNodes(at.pool) {
 		return "are lost with the nodes"
-	case former != "" && strings.HasPrefix(at.storage, "Filestore "):
-		return "stay in the project " + former
+	}
+	if u.after.Replaced != nil && strings.HasPrefix(at.storage, "Filestore ") {
+		for _, setting := range u.after.Replaced.Settings {
+			if setting.Path.String() == "persia:project" {
+				return "stay in the project " + setting.Was
+			}
+		}
 	}
 	return ""
 }
 
-// fate returns a sentence about data that stays, with its place, or says that the update deletes the data.
+// fate returns a part of a sentence about data that stays, with its place, or says that the update deletes the data.
 func (u *update) fate(at storedFolder, stays string) string {
 	switch why := u.lost(at); {
 	case at == (storedFolder{}):
 		return ""
 	case why != "":
-		return fmt.Sprintf(". The contents of %s %s", at, why)
+		return fmt.Sprintf("; the contents of %s %s", at, why)
 	case u.deletes(at.storage):
-		return fmt.Sprintf(". This deletes %s with all data, because the reclaimPolicy of its volume is Delete", at.storage)
+		return fmt.Sprintf("; %s is deleted with all data, because the reclaimPolicy of its volume is Delete", at.storage)
 	default:
-		return ". " + fmt.Sprintf(stays, at)
+		return "; " + fmt.Sprintf(stays, at)
 	}
 }
 
 // pedl says which pods of PEDL end, and what becomes of the data of its database.
 func (u *update) pedl() {
-	var restart, gone []string
-	var data strings.Builder
+	var ends, does []string
 	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {
 		was := u.before.pedl[name]
 		is, stays := u.after.pedl[name]
-		at := u.before.data(was)
+		at, what := u.before.data(was), " restarts"
 		switch {
 		case u.after.Replaced != nil || !stays:
-			gone = append(gone, name)
-		case u.restarts(was, is):
-			restart = append(restart, name)
-		default:
+			what = " ends"
+		case !u.restarts(was, is):
 			continue
 		}
-		data.WriteString(lostData(name, was))
-		switch {
+		switch what += lostData(was); {
 		case u.after.Replaced == nil && u.after.data(is) != at:
-			data.WriteString(u.fate(at, "The data of "+name+" stays in %s, which it no longer uses; "+
-				"to use it again, restore persia:pedl.postgresql"))
+			what += u.fate(at, "its data stays in %s, which it no longer uses: to use it again, restore persia:pedl.postgresql")
 		case u.after.Replaced != nil && strings.HasPrefix(at.storage, "the claim "):
-			fmt.Fprintf(&data, ". The data of %s does not move: its disk, of %s, stays in Google Cloud, "+
-				"and %s begins empty in the new cluster. To keep the data, copy it first with pg_dump", name, at, name)
+			what += fmt.Sprintf("; its disk, of %s, stays in Google Cloud, and it begins empty in the new cluster: "+
+				"to keep the data, copy it first with pg_dump", at)
 		}
+		ends, does = append(ends, name), append(does, name+what)
 	}
-	var parts []string
-	if len(restart) > 0 {
-		parts = append(parts, "restarts the pods of "+strings.Join(restart, ", "))
-	}
-	if len(gone) > 0 {
-		parts = append(parts, "deletes the pods of "+strings.Join(gone, ", "))
-	}
-	if len(parts) > 0 {
-		u.say("persia:pedl", "this %s%s", strings.Join(parts, " and "), data.String()).Ends = slices.Concat(restart, gone)
+	if len(ends) > 0 {
+		u.say("%s", strings.Join(does, "; ")).Ends = ends
 	}
 }
 
@@ -148,11 +126,11 @@ func (s State) data(workload Workload) storedFolder {
 }
 
 // lostData says that the data of a workload is lost with its pod, if it is.
-func lostData(name string, workload Workload) string {
+func lostData(workload Workload) string {
 	if workload.volume(pedl.DataVolume).EmptyDir == nil {
 		return ""
 	}
-	return fmt.Sprintf(". The data of %s is lost with its pod: to keep it, set persia:pedl.postgresql.persistence", name)
+	return ", and its data is lost: to keep it, set persia:pedl.postgresql.persistence"
 }
 
 // has reports whether a volume of the stack has a directory.

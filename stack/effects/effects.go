@@ -6,47 +6,46 @@ package effects
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"persia/config"
 	"persia/config/input"
+	"persia/infra/gke"
 	"persia/kube"
 	"persia/workload/nats"
 )
 
 // Effect is what an update does to pods that run, or to stored data.
 type Effect struct {
-	// Text says it to people. It begins with the path of the change in the stack file.
+	// Text says it to people, in one line. A job has at most one line of its own, which begins with its name.
 	Text string
 	// Ends are the workloads that lose pods: roles of jobs, like criteo-nn-worker, NATS clusters, and workloads of PEDL. Of
 	// node pools that lose nodes, it has "pool NAME". Risks are what may lose some, because GKE chooses the nodes that go.
 	Ends, Risks []string
 }
 
-// Text returns the effects as one text, or "" if there are none. A line begins with ! if pods end.
+// Text returns the effects as one text, or "" if there are none. The line of one that ends something begins with "! ",
+// and others with "- ".
 func Text(effects []Effect) string {
 	if len(effects) == 0 {
 		return ""
 	}
 	text := config.EffectsTitle + "\n"
 	for _, effect := range effects {
-		sign := "- "
-		if len(effect.Ends) > 0 {
-			sign = "! "
-		}
-		text += "\n" + sign + effect.Text
+		text += map[bool]string{true: "\n! ", false: "\n- "}[len(effect.Ends) > 0] + effect.Text
 	}
 	return text
 }
 
-// Of returns what an update does to a stack. Paths are the paths of jobs in the stack file, by name.
-func Of(before, after State, paths map[string]string) []Effect {
-	u := &update{before: before, after: after}
+// Of returns what an update does to a stack.
+func Of(before, after State) []Effect {
+	u := &update{before: before, after: after, told: map[string]bool{}}
 	u.cluster()
 	for _, name := range slices.Sorted(maps.Keys(before.Trainings)) {
-		u.job(paths[name], name)
+		u.job(name)
 	}
 	if after.Replaced == nil { // all of them go
 		u.brokers()
@@ -61,11 +60,13 @@ func Of(before, after State, paths map[string]string) []Effect {
 type update struct {
 	before, after State
 	said          []Effect
+	// told has the jobs of which an effect says from where they train next, and true for those that the update restarts.
+	told map[string]bool
 }
 
-// say adds an effect, whose text is one or more sentences.
-func (u *update) say(path, format string, args ...any) *Effect {
-	u.said = append(u.said, Effect{Text: path + ": " + fmt.Sprintf(format, args...)})
+// say adds an effect.
+func (u *update) say(format string, args ...any) *Effect {
+	u.said = append(u.said, Effect{Text: fmt.Sprintf(format, args...)})
 	return &u.said[len(u.said)-1]
 }
 
@@ -74,12 +75,11 @@ func (u *update) cluster() {
 	if u.after.Replaced == nil {
 		return
 	}
-	var changes []string
-	for _, setting := range u.after.Replaced.Settings {
-		changes = append(changes, fmt.Sprintf("%s was %s and is now %s", setting.Path, setting.Was, setting.Is))
-	}
-	gone := u.say(strings.Join(changes, ", "), "this deletes the cluster %s with everything in it, "+
-		"and all of the stack moves to another cluster", u.after.Replaced.Cluster)
+	changes := input.Words(u.after.Replaced.Settings, func(s gke.Setting) string {
+		return fmt.Sprintf("%s was %s and is now %s", s.Path, s.Was, s.Is)
+	})
+	gone := u.say("%s: this deletes the cluster %s with everything in it, and all of the stack moves to another cluster",
+		strings.Join(changes, ", "), u.after.Replaced.Cluster)
 	gone.Ends = slices.Concat(slices.Collect(maps.Keys(u.before.Brokers)), slices.Collect(maps.Keys(u.before.pedl)))
 	for name := range u.before.pools {
 		gone.Ends = append(gone.Ends, "pool "+name)
@@ -89,77 +89,106 @@ func (u *update) cluster() {
 	}
 }
 
-// job says what becomes of the training of a job, and of its checkpoints.
-func (u *update) job(path, name string) {
+// job says what becomes of a job, and of its checkpoints.
+func (u *update) job(name string) {
 	was := u.before.Trainings[name]
 	is, stays := u.after.Trainings[name]
-	had, has, start := u.before.checkpoints(was), u.after.checkpoints(is), u.start(is)
-	if !stays {
-		u.say("persia:jobs", "the job %s is no longer in the stack file: this deletes its %d replicas%s", name, was.Replicas(),
-			u.fate(had, "Its checkpoints stay in %s. To continue from them, write the job again, with the same name and runId")).
-			Ends = was.workloads(name)
+	had, has, lost := u.before.checkpoints(was), u.after.checkpoints(is), u.lost(u.before.saved(was))
+	text, next, then, roles := name+":", "its next attempt", "", restarted(was, is)
+	var ends []string
+	say := func(format string, args ...any) { text += "; " + fmt.Sprintf(format, args...) }
+	switch {
+	case !stays:
+		u.say("%s ends, because it is not in the stack file%s", name,
+			u.fate(had, "its checkpoints stay in %s: to resume from them, write it again with this name and runId")).Ends = was.workloads(name)
 		return
+	case was.Replicas() == 0: // nothing runs
+	case u.after.Replaced != nil:
+		text, next = name+" moves to the new cluster", "there, it"
+	case is.Replicas() == 0:
+		text, next, ends = name+" stops", "without suspend, it", was.workloads(name)
+	case len(roles) > 0:
+		if was.together() || is.together() {
+			roles = nil // all
+		}
+		replaced, most := is.named(roles)
+		until := u.about(was, most)
+		switch {
+		case is.Queue != "":
+			until = fmt.Sprintf(", and wait in the queue %s until there is room for all", is.Queue)
+		case most > 1:
+			then = "; to replace all at once, suspend it first"
+		}
+		if was.Engine == config.EngineJobSet { // whose state does not tell whether it is complete
+			then = "; if its run is complete, its replicas come back to find that out: to prevent it, write suspend: true"
+		}
+		text, next, ends = name+" restarts: "+replaced+" replaced"+until, "it", was.workloads(name, roles...)
+		then = kept(was, is, roles) + then
 	}
-	if saved := u.before.saved(was); u.lost(saved) != "" {
-		u.say(path, "all checkpoints of the job %s in %s %s. To keep them, copy them to another volume first", name, saved, u.lost(saved))
-	} else if had != has && had != (storedFolder{}) {
-		u.say(path, "the next attempt of the job %s does not see its checkpoints, and trains %s%s", name, start,
-			u.fate(had, "They stay in %s. To continue from them, restore the job's runId and mounts, and the volumes"))
+	if lost != "" {
+		say("all its checkpoints in %s %s: to keep them, copy them to another volume first", u.before.saved(was), lost)
+	}
+	moved := lost == "" && had != has && had != (storedFolder{})
+	if text != name+":" || moved {
+		say("%s %s", next, u.start(was, is))
+		u.told[name] = len(ends) > 0
+	}
+	if moved {
+		text += u.fate(had, "the old checkpoints stay in %s: to resume from them, restore its runId, mounts, and volumes")
 	}
 	record, isRecord := u.before.stored(was, was.contract().Record), u.after.stored(is, is.contract().Record)
 	if had == has && record != (storedFolder{}) && record != isRecord && !is.byOperator() {
-		u.say(path, "the nn-workers of the job %s no longer see the record of its run: a complete job trains again%s", name,
-			u.fate(record, "It stays in %s. To keep it, restore the job's runId and the mounts of nnWorker"))
+		say("a complete run trains again, because nn-workers no longer see its record%s",
+			u.fate(record, "that stays in %s: to keep it, restore the runId, and the mounts of nnWorker"))
 	}
-	restarted := restarted(was, is)
-	switch {
-	case was.Replicas() == 0: // nothing runs
-	case u.after.Replaced != nil:
-		u.say(path, "the job %s ends with the cluster %s, and begins in the new one. There it trains %s", name, u.after.Replaced.Cluster, start)
-	case is.Replicas() == 0:
-		u.say(path+".suspend", "the job %s stops: this deletes its %d replicas. Without suspend, it trains %s", name, was.Replicas(), start).
-			Ends = was.workloads(name)
-	case len(restarted) == 0:
-	case was.together() || is.together():
-		until := fmt.Sprintf("about %s without the job, if a replica takes so long", minutes(kube.RolloutTime))
-		if is.Queue != "" {
-			until = fmt.Sprintf("which wait in the queue %s, behind the jobs of its priority, until there is room for all", is.Queue)
-		}
-		u.say(path, "the job %s restarts: this deletes its %d replicas and creates %d, %s. It then trains %s%s",
-			name, was.Replicas(), is.Replicas(), until, start, u.ifComplete(was, is)).Ends = was.workloads(name)
-	default:
-		var roles []string
-		most := 0
-		for _, role := range restarted {
-			roles = append(roles, fmt.Sprintf("%s (%d)", role, is.Roles[role].Replicas))
-			most = max(most, is.Roles[role].Replicas)
-		}
-		u.say(path, "the job %s restarts: this replaces the pods of %s, one of each role at a time, "+
-			"and the job does not train until the last of %d is ready: about %s, if a replica takes %s. It then trains %s. "+
-			"To replace all pods at once, suspend the job first%s",
-			name, strings.Join(roles, ", "), most, minutes(time.Duration(most)*kube.RolloutTime), minutes(kube.RolloutTime), start,
-			kept(was, is, restarted)).Ends = was.workloads(name, restarted...)
+	if was.servers() != 0 && is.servers() != 0 && was.servers() != is.servers() && has != (storedFolder{}) {
+		say("its embeddings are divided among %s instead of %d, which takes about as long as a checkpoint, "+
+			"and fails with fewer than 4 internal shards", input.Count(is.servers(), "server"), was.servers())
 	}
-	u.divided(path, was, is)
+	if text != name+":" {
+		u.say("%s", strings.Replace(text+then, ":;", ":", 1)).Ends = ends
+	}
+}
+
+// its begins a sentence about parts of a job or a NATS cluster.
+func its(number int, parts string) string {
+	return "its" + strings.ReplaceAll(" "+parts, " 1 ", " ") + map[bool]string{true: " is", false: " are"}[number == 1]
+}
+
+// named begins a sentence about replicas of a job that are replaced: those of some roles, one of each at a time, or all at
+// once if there are no roles. It returns how many come one after another.
+func (t Training) named(roles []string) (text string, turns int) {
+	turns, all, parts := 1, 0, []string{}
+	for _, role := range roles {
+		count := t.Roles[role].Replicas
+		turns, all = max(turns, count), all+count
+		parts = append(parts, input.Count(count, strings.Replace(role, "-ps", " parameter server", 1)))
+	}
+	if all == 0 || len(roles) == len(config.Kinds()) {
+		all, parts = t.Replicas(), []string{input.Count(t.Replicas(), "replica")}
+	}
+	return its(all, input.And(parts)), turns
+}
+
+// about says how long replicas that start one after another take, if a job does not wait for nodes.
+func (u *update) about(was Training, turns int) string {
+	for pool := range u.before.pools {
+		if u.losesNodes(pool) && len(u.before.rolesOn(was, pool)) > 0 {
+			return ""
+		}
+	}
+	return ", about " + minutes(time.Duration(turns)*kube.RolloutTime)
 }
 
 // kept says which servers keep their memory while other roles of a job restart, or returns "".
 func kept(was, is Training, restarted []string) string {
 	servers := config.KindEmbeddingParameterServer.Name
-	if !was.contract().Partial || !is.contract().Partial || slices.Contains(restarted, servers) || was.servers() != is.servers() {
+	if !was.contract().Partial || !is.contract().Partial || len(restarted) == 0 || slices.Contains(restarted, servers) ||
+		was.servers() != is.servers() {
 		return ""
 	}
-	return fmt.Sprintf(". Its %s keep their memory, if the script has saved its dense state since the newest checkpoint",
+	return fmt.Sprintf("; its %s keep their memory, if the script has saved its dense state since the newest checkpoint",
 		input.Count(is.servers(), "embedding parameter server"))
-}
-
-// divided says that another number of servers divides the embeddings anew.
-func (u *update) divided(path string, was, is Training) {
-	if was.servers() != 0 && is.servers() != 0 && was.servers() != is.servers() && u.after.checkpoints(is) != (storedFolder{}) {
-		u.say(path+".embeddingParameterServer.replicas",
-			"%d servers instead of %d: PERSIA divides the embeddings of the checkpoint anew when the next attempt loads it, "+
-				"which takes about as long as a checkpoint, and fails if num_hashmap_internal_shards is below 4", is.servers(), was.servers())
-	}
 }
 
 // restarted returns the roles of a job whose pods an update replaces.
@@ -177,34 +206,34 @@ func restarted(was, is Training) []string {
 }
 
 // start says from where the next attempt of a job trains.
-func (u *update) start(training Training) string {
-	own, at := training.contract().Own.Path, u.after.saved(training)
+func (u *update) start(was, is Training) string {
+	own, at, had, has := is.contract().Own.Path, u.after.saved(is), u.before.checkpoints(was), u.after.checkpoints(is)
 	switch why := u.lost(at); {
 	case why != "":
-		return fmt.Sprintf("from the beginning, because its checkpoints in %s %s", at, why)
+		return "starts from the beginning"
 	case own != "":
-		return "from what its script loads from " + own
-	case at != (storedFolder{}):
-		return fmt.Sprintf("from the newest complete checkpoint in %s, or from the beginning if there is none", at)
-	case training.byOperator():
-		return "from what its script loads"
+		return "resumes from what its script loads from " + own
+	case at == (storedFolder{}) && is.byOperator():
+		return "resumes from what its script loads"
+	case at == (storedFolder{}):
+		return "starts from the beginning, because nn-workers, embedding workers, and embedding parameter servers " +
+			"mount no volume at the same path"
+	case had == has:
+		return "resumes from the newest checkpoint in " + at.String()
+	case had.storage == has.storage && had.folder != has.folder && path.Dir(had.folder) == path.Dir(has.folder):
+		return fmt.Sprintf("starts from the beginning, as run `%s`, unless that has checkpoints", path.Base(has.folder))
 	default:
-		return "from the beginning, because nn-workers, embedding workers, and embedding parameter servers mount no volume at the same path"
+		return fmt.Sprintf("starts from the newest checkpoint in %s, or from the beginning if there is none", has)
 	}
 }
 
-// ifComplete says what a restart costs a JobSet that is complete, and has no pods. The state does not tell that the
-// job is complete.
-func (u *update) ifComplete(was, is Training) string {
-	if was.Engine != config.EngineJobSet {
+// resumes says from where a job trains that restarts, if no effect has said so.
+func (u *update) resumes(name string) string {
+	if _, told := u.told[name]; told {
 		return ""
 	}
-	until := "until they have read that"
-	if u.after.checkpoints(is) == (storedFolder{}) {
-		until = "and train it again"
-	}
-	return fmt.Sprintf(". If its run is complete, its %d replicas and the nodes for them come back %s; "+
-		"to prevent it, write suspend: true", is.Replicas(), until)
+	u.told[name] = false
+	return ", and " + u.start(u.before.Trainings[name], u.after.Trainings[name])
 }
 
 // brokers says which NATS servers end, and which jobs lose all of theirs.
@@ -215,30 +244,25 @@ func (u *update) brokers() {
 		changed := func(path string) bool {
 			return !maps.Equal(flat(output(was.object, path)), flat(output(is.object, path)))
 		}
-		const version = "spec.version" // which the operator changes server by server
-		var paths []string
-		for _, path := range append(slices.Clip(nats.ReplacedBy), version) {
-			if stays && changed(path) && (path != version || was.Size == 1) {
-				paths = append(paths, path)
-			}
-		}
+		newVersion := changed("spec.version") // which the operator changes server by server
+		replaced := stays && (slices.ContainsFunc(nats.ReplacedBy, changed) || newVersion && was.Size == 1)
 		var effect *Effect
-		switch servers := input.Count(was.Size, "server"); {
+		switch servers := its(was.Size, input.Count(was.Size, "server")); {
 		case !stays:
-			effect = u.say("persia:nats", "the NATS cluster %s ends, with its %s", name, servers)
-		case len(paths) > 0:
-			effect = u.say("persia:nats", "in the NATS cluster %s, %s changes: this replaces %s at once", name, strings.Join(paths, ", "), servers)
+			effect = u.say("the NATS cluster %s ends: %s deleted", name, servers)
+		case replaced:
+			effect = u.say("the NATS cluster %s restarts: %s replaced at once", name, servers)
 		case is.Size < was.Size:
-			effect = u.say("persia:nats", "%d of %s of the NATS cluster %s end, and what is connected to them connects to the rest",
-				was.Size-is.Size, servers, name)
-		case changed(version):
-			effect = u.say("persia:nats", "%s of the NATS cluster %s are replaced, one at a time", servers, name)
+			effect = u.say("the NATS cluster %s shrinks: %d of its %d servers end, and their clients connect to the others",
+				name, was.Size-is.Size, was.Size)
+		case newVersion:
+			effect = u.say("the NATS cluster %s gets another version: %s replaced, one at a time", name, servers)
 		default:
 			continue
 		}
 		effect.Ends = []string{name}
 		for _, job := range u.before.Running() {
-			if len(paths) > 0 && u.before.Trainings[job].contract().NATS == name && u.after.Trainings[job].Replicas() > 0 {
+			if replaced && u.before.Trainings[job].contract().NATS == name && u.after.Trainings[job].Replicas() > 0 && !u.told[job] {
 				effect.Text += "; " + u.withoutNATS(job)
 			}
 		}
@@ -247,13 +271,13 @@ func (u *update) brokers() {
 
 // withoutNATS describes a job while no server of its NATS answers.
 func (u *update) withoutNATS(name string) string {
-	training := u.after.Trainings[name]
-	if training.byOperator() {
-		return fmt.Sprintf("the processes of the job %s lose their connections, and nothing restarts them together", name)
+	if u.after.Trainings[name].byOperator() {
+		return fmt.Sprintf("the processes of %s lose their connections, and nothing restarts them together", name)
 	}
-	return fmt.Sprintf("if no server answers for PERSIA_NATS_SECONDS, the attempt of the job %s ends. "+
-		"The next one begins when NATS answers, and trains %s", name, u.start(training))
+	return fmt.Sprintf("%s restarts when NATS answers again, unless that is soon%s", name, u.resumes(name))
 }
 
-// minutes returns a duration without seconds, like 2h30m.
-func minutes(d time.Duration) string { return strings.TrimSuffix(d.String(), "0s") }
+// minutes returns a duration in words, like 2 h 30 min.
+func minutes(d time.Duration) string {
+	return strings.NewReplacer("h0m0s", " h", "m0s", " min", "h", " h ").Replace(d.String())
+}

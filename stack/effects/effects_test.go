@@ -35,7 +35,7 @@ func stateOf(t *testing.T, objects string) State {
 // assertEffects checks that there is one effect for each part, in their order.
 func assertEffects(t *testing.T, before, after State, parts ...string) {
 	t.Helper()
-	effects := Of(before, after, map[string]string{"criteo": "persia:jobs[0]"})
+	effects := Of(before, after)
 	require.Len(t, effects, len(parts), "%q", effects)
 	for i, part := range parts {
 		assert.Contains(t, effects[i].Text, part)
@@ -59,11 +59,11 @@ spec:
       volumes: [{name: a, SOURCE}, {name: b, persistentVolumeClaim: {claimName: b}}, {name: state, emptyDir: {}}]
 `
 	const claim, record = "persistentVolumeClaim: {claimName: a}", "value: /b/.persia"
-	const restarts = "persia:jobs[0]: the job criteo restarts: this replaces the pods of nn-worker (2)"
+	const restarts = "criteo restarts: its 2 nn-workers are replaced, about 4 min; it resumes from the newest checkpoint in folder criteo of the claim a; to replace all at once, suspend it first"
 	sees := func(storage string) string {
-		return "the next attempt of the job criteo does not see its checkpoints, and trains from the newest complete checkpoint in folder criteo of the claim a, or from the beginning if there is none. They stay in folder criteo of " + storage
+		return "criteo: its next attempt starts from the newest checkpoint in folder criteo of the claim a, or from the beginning if there is none; the old checkpoints stay in folder criteo of " + storage
 	}
-	const trainsAgain = "the nn-workers of the job criteo no longer see the record of its run: a complete job trains again. It stays in folder .persia/criteo of the claim b"
+	const trainsAgain = "criteo: a complete run trains again, because nn-workers no longer see its record; that stays in folder .persia/criteo of the claim b"
 	for name, c := range map[string]struct {
 		source, old, new string
 		says             []string
@@ -77,6 +77,7 @@ spec:
 		"a directory":                   {"hostPath: {path: /data}", "", "", []string{sees("directory /data of the node")}},
 		"a server":                      {"nfs: {server: 10.9.0.2, path: /data}", "", "", []string{sees("nfs://10.9.0.2/data")}},
 		"a disk":                        {"gcePersistentDisk: {pdName: data}", "", "", []string{sees("disk data")}},
+		"another run":                   {claim, "value: /a/criteo", "value: /a/second", []string{"criteo: its next attempt starts from the beginning, as run `second`, unless that has checkpoints; the old checkpoints stay in folder criteo of the claim a: to"}},
 		"another claim":                 {"persistentVolumeClaim: {claimName: b}", "", "", []string{sees("the claim b")}},
 		"what the pod loses":            {"emptyDir: {}", "", "", nil},
 		"what the pod gets from a file": {"csi: {driver: secrets-store.csi.x-k8s.io}", "", "", nil},
@@ -111,21 +112,21 @@ func TestServers(t *testing.T) {
 		}
 		return stack
 	}
-	const kept = "Its 3 embedding parameter servers keep their memory"
+	const kept = "its 3 embedding parameter servers keep their memory"
 	for name, c := range map[string]struct {
 		after State
 		says  []string
 		kept  bool
 	}{
-		"another image of the nn-workers": {job("two", "one", 3, true), []string{"restarts: this replaces the pods of nn-worker (3)"}, true},
-		"another image of the servers":    {job("one", "two", 3, true), []string{"restarts: this replaces the pods of embedding-ps (3)"}, false},
+		"another image of the nn-workers": {job("two", "one", 3, true), []string{"criteo restarts: its 3 nn-workers are replaced, about 6 min"}, true},
+		"another image of the servers":    {job("one", "two", 3, true), []string{"criteo restarts: its 3 embedding parameter servers are replaced, about 6 min"}, false},
 		"full recovery":                   {job("two", "one", 3, false), []string{"restarts"}, false},
-		"fewer servers":                   {job("one", "one", 2, true), []string{"2 servers instead of 3: PERSIA divides the embeddings"}, false},
+		"fewer servers":                   {job("one", "one", 2, true), []string{"criteo: its embeddings are divided among 2 servers instead of 3"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := job("one", "one", 3, true)
 			assertEffects(t, before, c.after, c.says...)
-			assert.Equal(t, c.kept, strings.Contains(Text(Of(before, c.after, nil)), kept))
+			assert.Equal(t, c.kept, strings.Contains(Text(Of(before, c.after)), kept))
 		})
 	}
 }
@@ -164,16 +165,16 @@ const pods = `
 func TestPodsWithoutAPool(t *testing.T) {
 	before := stateOf(t, pods)
 	const (
-		connections = "the processes of the job criteo lose their connections, and nothing restarts them together"
-		loaders     = "Pods of dataloader of the job criteo may run there: if the node of one goes, the job fails, because the operator creates no pod again"
-		training    = "Pods of nn-worker of the job criteo may run there"
-		database    = "The pods of pedl-postgresql of PEDL end there, and start on other nodes. The data of pedl-postgresql is lost with its pod"
+		connections = "the processes of criteo lose their connections, and nothing restarts them together"
+		loaders     = "criteo fails if its dataloader runs there, because the operator creates no pod again"
+		training    = "criteo fails if its nn-worker runs there"
+		database    = "pedl-postgresql restarts on other nodes, and its data is lost: to keep it, set persia:pedl.postgresql.persistence"
 	)
 	for pool, says := range map[string][]string{
-		"system":   {loaders, "1 NATS server of the job criteo: " + connections},
-		"services": {loaders, "The pods of pedl-master of PEDL end there", database},
+		"system":   {loaders, "the NATS cluster persia-nats runs there: " + connections},
+		"services": {loaders, "pedl-master restarts on other nodes", database},
 		"gpu":      {training},
-		"agents":   {training, "The pods of pedl-agent of PEDL end there"},
+		"agents":   {training, "pedl-agent restarts on other nodes"},
 	} {
 		t.Run(pool, func(t *testing.T) {
 			after := New()
@@ -183,12 +184,12 @@ func TestPodsWithoutAPool(t *testing.T) {
 					after.pools[name] = before.pools[name]
 				}
 			}
-			effects := Of(before, after, nil)
+			effects := Of(before, after)
 			require.Len(t, effects, 1)
 			for _, text := range says {
 				assert.Contains(t, effects[0].Text, text)
 			}
-			assert.Equal(t, len(says), strings.Count(effects[0].Text, ". Pods")+strings.Count(effects[0].Text, ". The pods")+strings.Count(effects[0].Text, ". 1 NATS"), effects[0].Text)
+			assert.Equal(t, len(says), strings.Count(effects[0].Text, "; "), effects[0].Text)
 		})
 	}
 }
@@ -199,9 +200,9 @@ func TestOnlyServer(t *testing.T) {
 	of := func(size, version string) State {
 		return stateOf(t, strings.NewReplacer("size: 1", size, "2.9.17", version).Replace(pods))
 	}
-	assertEffects(t, of("size: 1", "2.9.17"), of("size: 1", "2.10.1"), "spec.version changes: this replaces 1 server at once")
-	assertEffects(t, of("size: 3", "2.9.17"), of("size: 3", "2.10.1"), "3 servers of the NATS cluster persia-nats are replaced, one at a time")
-	assertEffects(t, of("size: 3", "2.9.17"), of("size: 1", "2.9.17"), "2 of 3 servers of the NATS cluster persia-nats end")
+	assertEffects(t, of("size: 1", "2.9.17"), of("size: 1", "2.10.1"), "the NATS cluster persia-nats restarts: its server is replaced at once")
+	assertEffects(t, of("size: 3", "2.9.17"), of("size: 3", "2.10.1"), "the NATS cluster persia-nats gets another version: its 3 servers are replaced, one at a time")
+	assertEffects(t, of("size: 3", "2.9.17"), of("size: 1", "2.9.17"), "the NATS cluster persia-nats shrinks: 2 of its 3 servers end")
 }
 
 // TestPoolChanges: each setting of a pool whose change costs nodes, as the state and the stack file have it, and whether
@@ -217,7 +218,7 @@ func TestPoolChanges(t *testing.T) {
 	edited := func(edits ...string) State { return stateOf(t, strings.NewReplacer(edits...).Replace(state)) }
 	assertEffects(t, edited("m1-ultramem-40", "g2-standard-8, gvnic: {enabled: true}, diskType: pd-ssd, fastSocket: {enabled: true}", "100", "50"), after,
 		"machineType was g2-standard-8 and is now m1-ultramem-40"+and+"machineType's gVNIC was true and is now not set"+and+"disk.type was pd-ssd and is now not set"+
-			and+"disk.sizeGb was 50 and is now 100"+and+"fastSocket was true and is now not set: GKE drains")
+			and+"disk.sizeGb was 50 and is now 100"+and+"fastSocket was true and is now not set: GKE recreates the nodes of the pool gpu, 1 at once, about 20 min")
 	assertEffects(t, edited("nodeCount", "queuedProvisioning: {enabled: true}, placementPolicy: {type: COMPACT}, maxPodsPerNode: 64, nodeCount", "COS", "UBUNTU",
 		"diskSizeGb", "spot: true, reservationAffinity: {values: [r]}, ephemeralStorageLocalSsdConfig: {localSsdCount: 2}, bootDiskKmsKey: k, gcfsConfig: {enabled: true}, diskSizeGb",
 		"nvidia-l4, count: 1", "nvidia-tesla-t4, count: 2", "INSTALLATION_DISABLED", "LATEST"), after,
@@ -264,16 +265,16 @@ func TestData(t *testing.T) {
 		replaced *gke.Replacement
 		says     []string
 	}{
-		"a removed volume":         {volume + job, nil, []string{"this deletes its 1 replicas. Its checkpoints stay in folder criteo of gs://a", "the volume a is no longer in the stack file. Its data stays in gs://a"}},
-		"a removed volume, Delete": {deleted + job, nil, []string{"this deletes its 1 replicas. This deletes gs://a with all data", "the volume a goes. This deletes gs://a with all data"}},
-		"a new cluster, Delete":    {deleted, &gke.Replacement{Cluster: "dev"}, []string{"this deletes the cluster dev with everything in it", "This deletes gs://a with all data"}},
+		"a removed volume":         {volume + job, nil, []string{"criteo ends, because it is not in the stack file; its checkpoints stay in folder criteo of gs://a", "the volume a is no longer in the stack file; its data stays in gs://a"}},
+		"a removed volume, Delete": {deleted + job, nil, []string{"in the stack file; gs://a is deleted with all data", "the volume a goes; gs://a is deleted with all data"}},
+		"a new cluster, Delete":    {deleted, &gke.Replacement{Cluster: "dev"}, []string{"this deletes the cluster dev with everything in it", "gs://a is deleted with all data"}},
 		"an instance in another project": {with(volume, "gcsfuse.csi.storage.gke.io, volumeHandle: a", "filestore.csi.storage.gke.io, volumeHandle: modeInstance/b/a/vol1"), &gke.Replacement{Settings: moved},
-			[]string{"persia:project was old and is now new: this deletes", "the data of the volume a stays in the Filestore instance a in b of the project old, and the new cluster does not have it"}},
+			[]string{"persia:project was old and is now new: this deletes", "the contents of the volume a, in Filestore instance a in b, stay in the project old, and the new cluster does not have them"}},
 		"a directory": {with(volume, "csi: {driver: gcsfuse.csi.storage.gke.io, volumeHandle: a}", "hostPath: {path: /a}"), &gke.Replacement{},
-			[]string{"this deletes", "the data of the volume a is lost with the nodes"}},
+			[]string{"this deletes", "the contents of the volume a, in directory /a of the node, are lost with the nodes"}},
 		"a database of a class": {with(database, "SOURCE", "persistentVolumeClaim: {claimName: pedl-pvc}"), &gke.Replacement{},
-			[]string{"this deletes", "The data of pedl-postgresql does not move: its disk, of the claim pedl-pvc, stays in Google Cloud, and pedl-postgresql begins empty"}},
-		"a database without a volume": {with(database, "SOURCE", "emptyDir: {}"), &gke.Replacement{}, []string{"this deletes", "The data of pedl-postgresql is lost with its pod"}},
+			[]string{"this deletes", "pedl-postgresql ends; its disk, of the claim pedl-pvc, stays in Google Cloud, and it begins empty in the new cluster"}},
+		"a database without a volume": {with(database, "SOURCE", "emptyDir: {}"), &gke.Replacement{}, []string{"this deletes", "pedl-postgresql ends, and its data is lost"}},
 		"what nobody can read":        {`[{kind: "kubernetes:apps/v1:StatefulSet", spec: "[secret]"}]`, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,6 +284,7 @@ func TestData(t *testing.T) {
 		})
 	}
 	assert.Empty(t, Text(nil))
+	assert.Equal(t, config.EffectsTitle+"\n\n! a ends\n- b stays", Text([]Effect{{Text: "a ends", Ends: []string{"a"}}, {Text: "b stays"}}))
 }
 
 // TestNodesWithCheckpoints: what is in a directory of a node goes with the nodes of its pool, and nothing else does.
@@ -299,25 +301,25 @@ func TestNodesWithCheckpoints(t *testing.T) {
 	edit := strings.NewReplacer
 	placed := edit("        volumes:", "        nodeSelector: {cloud.google.com/gke-nodepool: gpu}\n        volumes:").Replace(job)
 	own := edit("PERSIA_CKPT_ROOT, value: /data/criteo", "PERSIA_CKPT_DIR, value: /data").Replace(placed)
-	const lost, anew = "all checkpoints of the job criteo in folder criteo of directory /a of the node are lost with the nodes. To keep them, copy",
-		"trains from the beginning, because its checkpoints in folder criteo of directory /a of the node are lost with the nodes"
+	const lost = "criteo: all its checkpoints in folder criteo of directory /a of the node are lost with the nodes: to keep them, copy them to another volume first; its next attempt starts from the "
+	const anew, away = "criteo restarts on other nodes", "criteo may restart on other nodes"
 	for name, c := range map[string]struct {
 		before, after string
 		says          []string
 	}{
 		"other machines": {of(volume, placed, pool("gpu", "")), of(volume, placed, pool("gpu", "x")), []string{lost, anew}},
 		"spot machines":  {of(volume, placed, pool("gpu", "")), of(volume, placed, pool("gpu", ", spot: true")), []string{lost, anew}},
-		"another zone":   {of(volume, placed, pool("gpu", "")), of(volume, placed, edit("-a]", "-b]").Replace(pool("gpu", ""))), []string{lost, anew}},
+		"another zone":   {of(volume, placed, pool("gpu", "")), of(volume, placed, edit("-a]", "-b]").Replace(pool("gpu", ""))), []string{lost, away}},
 		"a renamed pool": {of(volume, placed, pool("gpu", "")), of(volume, edit("nodepool: gpu", "nodepool: other").Replace(placed), pool("other", "")),
 			[]string{lost, "the pool gpu is no longer in the stack file"}},
-		"another pool":    {of(volume, placed, pool("gpu", ""), pool("cpu", "")), of(volume, placed, pool("gpu", ""), pool("cpu", ", spot: true")), []string{"Google Cloud deletes all nodes of the pool cpu"}},
-		"the job moves":   {of(volume, placed, pool("gpu", "")), of(volume, edit("nodepool: gpu", "nodepool: cpu").Replace(placed), pool("gpu", ""), pool("cpu", "")), []string{"does not see its checkpoints"}},
+		"another pool":    {of(volume, placed, pool("gpu", ""), pool("cpu", "")), of(volume, placed, pool("gpu", ""), pool("cpu", ", spot: true")), []string{"Google Cloud deletes all nodes of the pool cpu, and creates them again: about 20 min without nodes"}},
+		"the job moves":   {of(volume, placed, pool("gpu", "")), of(volume, edit("nodepool: gpu", "nodepool: cpu").Replace(placed), pool("gpu", ""), pool("cpu", "")), []string{"criteo: its next attempt starts from the newest checkpoint in folder criteo of directory /a of the node, or from the beginning if there is none; the old checkpoints stay in"}},
 		"a suspended job": {of(volume, edit("  spec:\n    template", "  spec:\n    replicas: 0\n    template").Replace(placed), pool("gpu", "")), of(volume, placed, pool("gpu", "x")), []string{lost, "the pool gpu"}},
-		"a removed job":   {of(volume, placed, pool("gpu", "")), of(volume, pool("gpu", "x")), []string{"The contents of folder criteo of directory /a of the node are lost", "the pool gpu"}},
+		"a removed job":   {of(volume, placed, pool("gpu", "")), of(volume, pool("gpu", "x")), []string{"the contents of folder criteo of directory /a of the node are lost", "the pool gpu"}},
 		"its own folder": {of(volume, own, pool("gpu", "")), of(volume, own, pool("gpu", "x")),
-			[]string{"all checkpoints of the job criteo in directory /a of the node are lost", "because its checkpoints in directory /a of the node are lost"}},
+			[]string{"criteo: all its checkpoints in directory /a of the node are lost", anew}},
 		"a share": {of(edit("hostPath: {path: /a}", "nfs: {server: b, path: /a}").Replace(volume), placed, pool("gpu", "")),
-			of(edit("hostPath: {path: /a}", "nfs: {server: b, path: /a}").Replace(volume), placed, pool("gpu", "x")), []string{"trains from the newest complete checkpoint in folder criteo of nfs://b/a"}},
+			of(edit("hostPath: {path: /a}", "nfs: {server: b, path: /a}").Replace(volume), placed, pool("gpu", "x")), []string{"criteo restarts on other nodes, and resumes from the newest checkpoint in folder criteo of nfs://b/a"}},
 	} {
 		t.Run(name, func(t *testing.T) { assertEffects(t, stateOf(t, c.before), stateOf(t, c.after), c.says...) })
 	}
@@ -331,8 +333,8 @@ func TestPoolLists(t *testing.T) {
 	placed := strings.Replace(job, "        volumes:", "        nodeSelector: {cloud.google.com/compute-class: persia-a}\n        volumes:", 1)
 	two, three := stateOf(t, placed+pool("a")+pool("b")), stateOf(t, placed+pool("a")+pool("b")+pool("c"))
 	assertEffects(t, two, three)
-	assertEffects(t, three, two, "the pool c is no longer in the stack file. GKE deletes its nodes. Pods of nn-worker of the job criteo run there")
-	effect := Of(three, two, nil)[0]
+	assertEffects(t, three, two, "the pool c is no longer in the stack file: GKE deletes its nodes; criteo may restart on other nodes, and resumes from the newest checkpoint in")
+	effect := Of(three, two)[0]
 	assert.Equal(t, [][]string{{"pool c"}, {"criteo-nn-worker"}}, [][]string{effect.Ends, effect.Risks})
 }
 

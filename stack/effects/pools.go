@@ -155,31 +155,23 @@ func (s State) addPool(outputs map[string]any) {
 
 // pools says which nodes go, and what that does to the jobs on them.
 func (u *update) pools() {
-	last := ""
-	for name, is := range u.after.pools {
-		if is.mostNodes() > u.before.pools[name].mostNodes() {
-			last = " when the others have theirs. Until then, the quotas count both"
-		}
-	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.pools)) {
 		was := u.before.pools[name]
 		is, stays := u.after.pools[name]
 		changes, recreates := changesOf(was, is)
 		switch {
 		case !stays:
-			u.onPool(name, 0, true, u.say("persia:nodePools", "the pool %s is no longer in the stack file. GKE deletes its nodes%s", name, last))
+			u.onPool(name, 0, true, u.say("the pool %s is no longer in the stack file: GKE deletes its nodes", name))
 		case len(changes) == 0:
 			if lost := lostNodes(was, is); len(lost) > 0 {
-				u.onPool(name, 1, false, u.say(is.path.String(), "GKE deletes nodes of the pool %s: %s", name, strings.Join(lost, ", ")))
+				u.onPool(name, 1, false, u.say("%s: GKE deletes nodes of the pool %s: %s", is.path, name, strings.Join(lost, ", ")))
 			}
 		case recreates:
-			u.onPool(name, is.rounds, true, u.say(strings.Join(changes, ", "), "GKE drains and recreates the nodes of the pool %s, %d at once. "+
-				"This takes %s, about %s if a round takes %s", name, is.atOnce, input.Count(is.rounds, "round"),
-				minutes(time.Duration(is.rounds)*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime)))
+			u.onPool(name, is.rounds, true, u.say("%s: GKE recreates the nodes of the pool %s, %d at once, about %s",
+				strings.Join(changes, ", "), name, is.atOnce, minutes(time.Duration(is.rounds)*config.UpgradeRoundTime)))
 		default:
-			u.onPool(name, 0, true, u.say(strings.Join(changes, ", "), "Google Cloud deletes all nodes of the pool %s, and creates the pool "+
-				"again when they are gone: about %s without nodes, if each of the two takes %s",
-				name, minutes(2*config.UpgradeRoundTime), minutes(config.UpgradeRoundTime)))
+			u.onPool(name, 0, true, u.say("%s: Google Cloud deletes all nodes of the pool %s, and creates them again: about %s without nodes",
+				strings.Join(changes, ", "), name, minutes(2*config.UpgradeRoundTime)))
 		}
 	}
 }
@@ -203,9 +195,11 @@ func changesOf(was, is pool) (changes []string, recreates bool) {
 }
 
 // losesNodes reports whether a pool loses nodes, or gets others instead of them.
-func losesNodes(was, is pool) bool {
+func (u *update) losesNodes(pool string) bool {
+	was, had := u.before.pools[pool]
+	is, stays := u.after.pools[pool]
 	changes, _ := changesOf(was, is)
-	return len(changes)+len(lostNodes(was, is)) > 0
+	return had && (!stays || len(changes)+len(lostNodes(was, is)) > 0)
 }
 
 // lostNodes says which nodes a pool loses because it has fewer nodes, or other zones.
@@ -234,7 +228,7 @@ func (p pool) perZone() int { return p.nodes / max(1, len(p.zones)) }
 // onPool adds to an effect what becomes of the pods on a pool, if GKE recreates its nodes in some rounds, or all of them
 // at once if rounds is 0. Not all nodes go if it chooses some.
 func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
-	say := func(format string, args ...any) { effect.Text += fmt.Sprintf(". "+format, args...) }
+	say := func(format string, args ...any) { effect.Text += fmt.Sprintf("; "+format, args...) }
 	end := func(sure bool, names ...string) {
 		list := &effect.Risks
 		if sure {
@@ -253,31 +247,27 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 		if is.Replicas() == 0 {
 			continue // which the effects of the job say
 		}
-		roles := u.before.rolesOn(training, pool)
-		if len(roles) > 0 {
-			end(all && !training.byOperator() && !training.choosesClass(roles[0]), training.workloads(name, roles...)...)
-		}
-		switch roles := strings.Join(roles, ", "); {
-		case roles == "":
-		case training.byOperator():
-			say("Pods of %s of the job %s may run there: if the node of one goes, the job fails, "+
-				"because the operator creates no pod again", roles, name)
-		case rounds > 0:
-			say("Pods of %s of the job %s run there: the job loses up to %s, and trains %s. "+
-				"To lose one attempt only, suspend the job first", roles, name, input.Count(rounds, "attempt"), u.start(is))
-		default:
-			say("Pods of %s of the job %s run there: the job does not train until all of its pods are ready "+
-				"on other nodes, and trains %s", roles, name, u.start(is))
+		if roles := u.before.rolesOn(training, pool); len(roles) > 0 {
+			sure := all && !training.byOperator() && !training.choosesClass(roles[0])
+			end(sure, training.workloads(name, roles...)...)
+			switch restarts := map[bool]string{true: "restarts", false: "may restart"}[sure]; {
+			case training.byOperator():
+				say("%s fails if its %s runs there, because the operator creates no pod again", name, strings.Join(roles, " or "))
+			case rounds > 1:
+				say("%s %s up to %d times%s: to restart it once, suspend it first", name, restarts, rounds, u.resumes(name))
+			default:
+				say("%s %s on other nodes%s", name, restarts, u.resumes(name))
+			}
 		}
 		servers := u.before.Brokers[training.contract().NATS]
 		if servers.Pool == pool && (rounds == 0 || servers.Size == 1) {
-			say("%s of the job %s: %s", input.Count(servers.Size, "NATS server"), name, u.withoutNATS(name))
+			say("the NATS cluster %s runs there: %s", training.contract().NATS, u.withoutNATS(name))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(u.before.pedl)) {
 		if workload := u.before.pedl[name]; u.before.runsOn(workload.Pod, pool) {
 			end(all, name)
-			say("The pods of %s of PEDL end there, and start on other nodes%s", name, lostData(name, workload))
+			say("%s restarts on other nodes%s", name, lostData(workload))
 		}
 	}
 }
