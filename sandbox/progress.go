@@ -25,8 +25,8 @@ type underway struct{ of, name, says string }
 
 var (
 	stepLine = regexp.MustCompile(`^\s*[-+~<>]+\s+(\S+) (\S+) (?:\w+(ing|ed)|\*\*\w+ failed\*\*)(?: \([\d.]+s\))? ?(.*)$`)
-	// group begins the types of resources that only have others.
-	group = regexp.MustCompile(`^(pulumi:pulumi|persia):`)
+	// group begins the types of resources that only the engine has.
+	group = regexp.MustCompile(`^(pulumi|persia):`)
 )
 
 func (p *progress) Write(data []byte) (int, error) {
