@@ -136,7 +136,7 @@ func TestLoadRefusesForEngine(t *testing.T) {
 }
 
 func TestLoadAcceptsForEngine(t *testing.T) {
-	for name, changes := range map[string]edits{
+	testkit.Accepted(t, map[string]edits{
 		"operator":            leftToOperator(nil),
 		"a taint that allows": leftToOperator(edits{"persia:nodePools[2].taints": []any{edits{"key": "slow", "effect": "PreferNoSchedule"}}}),
 		"a disk that is only read": leftToOperator(edits{
@@ -144,12 +144,7 @@ func TestLoadAcceptsForEngine(t *testing.T) {
 				"persistentDisk": edits{"disk": "data", "zones": []any{"us-central1-a"}}},
 			"persia:jobs[0].dataloader.mounts": []any{edits{"volume": "data", "mountPath": "/data", "readOnly": true}},
 		}),
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := testkit.Load(t, changes)
-			assert.NoError(t, err)
-		})
-	}
+	})
 }
 
 // TestVolumesOfTheOnlyNode checks that one node is enough for pods that nothing pins.

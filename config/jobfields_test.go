@@ -10,31 +10,6 @@ import (
 	"persia/config/input"
 )
 
-func jobRead(t *testing.T, text string) Job {
-	t.Helper()
-	var j Job
-	p := &input.Problems{}
-	input.Decode(p, field.NewPath("persia:jobs").Index(0), input.ParseJSON(text), &j)
-	j.resolve()
-	return j
-}
-
-func TestJobDefaults(t *testing.T) {
-	j := jobRead(t, `{"nodePool": "small", "script": {"runtime": "/r"}, "nnWorker": {"nodePool": "gpus", "resources": {"limits": {"nvidia.com/gpu": 8}}}}`)
-	assert.Equal(t, "1", j.RunID)
-	assert.Equal(t, EngineStatefulSet, j.Engine)
-	assert.True(t, j.EnableMetrics)
-	assert.Equal(t, 23333, j.Script.Port)
-	assert.Equal(t, 8, j.NNWorker.NprocPerNode, "a process for each GPU")
-	for _, role := range j.Roles() {
-		assert.Equal(t, 1, role.Replicas, role.Name)
-		assert.Equal(t, 60, role.TerminationGracePeriodSeconds, role.Name)
-	}
-	assert.Equal(t, "gpus", j.NNWorker.NodePool)
-	assert.Equal(t, "small", j.Dataloader.NodePool)
-	assert.False(t, jobRead(t, `{"enableMetrics": false}`).EnableMetrics)
-}
-
 // TestKinds checks that no two roles share a field, a name, a command or a priority.
 func TestKinds(t *testing.T) {
 	j, seen := &Job{}, map[any]string{}

@@ -28,13 +28,10 @@ func TestNATSRefused(t *testing.T) {
 		{"too large for the system pool", edits{"persia:nats.resources.limits.memory": "14Gi"},
 			"persia:cluster.systemPool.machineType", []string{`"e2-standard-4"`, "memory for a pod of NATS server", "11.9Gi", "write machineType: n2-highmem-8"}},
 	})
-	for name, changes := range map[string]edits{
+	testkit.Accepted(t, map[string]edits{
 		"just enough memory":    {"persia:nats.resources.limits.memory": "364Mi"},
 		"an image of one's own": {"persia:nats.image": "registry.example.com:5000/team/nats"},
-	} {
-		_, err := testkit.Load(t, changes)
-		assert.NoError(t, err, name)
-	}
+	})
 }
 
 // hidden is a password that no message may contain.

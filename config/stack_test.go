@@ -2,10 +2,8 @@ package config_test
 
 import (
 	"encoding/json"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -18,19 +16,6 @@ import (
 )
 
 type edits = testkit.Edits
-
-// TestLoadRefuses checks the message for each mistake: its path, value and remedy.
-func TestLoadRefuses(t *testing.T) {
-	testkit.Refused(t, []testkit.Refusal{
-		// Keys and types.
-		{"key missing", edits{"persia:jobs": nil},
-			"persia:jobs", []string{"Required", "[] for none"}},
-		{"misspelt field that is required", edits{"persia:nodePools[2].machineType": nil, "persia:nodePools[2].machinetype": edits{}},
-			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
-		{"number as the value of a variable", edits{"persia:jobs[0].env[0].value": 8},
-			"persia:jobs[0].env[0].value", []string{"8", "put it in quotes"}},
-	})
-}
 
 func TestLoadAccepts(t *testing.T) {
 	onOneNode := edits{
@@ -47,26 +32,18 @@ func TestLoadAccepts(t *testing.T) {
 		"persia:jobs[0].nnWorker.resources.requests":          edits{"cpu": 60, "memory": "500Gi"},
 		"persia:jobs[0].embeddingWorker.resources.limits.cpu": "1500m",
 	}
-	for _, c := range []struct {
-		name  string
-		edits edits
-	}{
-		{"the base", nil},
-		{"all on one node over hostPath", onOneNode},
-		{"nothing but NATS", edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:storage": []any{}}},
-		{"Ubuntu installer with a version", edits{"persia:nvidiaDriver.version": "550.90.12"}},
-		{"attached GPUs", edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-standard-96", "nodes": 2,
-			"gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}, "persia:jobs[0].nnWorker.resources.limits.memory": "300Gi"}},
-		{"three zones", edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},
-			"persia:nodePools[0].nodes": 3, "persia:nodePools[2].zones": []any{"us-central1-a"}}},
-		{"NATS on a pool of its own", edits{"persia:nats.nodePool": "loaders"}},
-		{"null is as if not written", edits{"persia:nodePools[2].gpu": json.RawMessage("null")}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			_, err := testkit.Load(t, c.edits)
-			assert.NoError(t, err)
-		})
-	}
+	testkit.Accepted(t, map[string]edits{
+		"the base":                        nil,
+		"all on one node over hostPath":   onOneNode,
+		"nothing but NATS":                edits{"persia:jobs": []any{}, "persia:nodePools": []any{}, "persia:storage": []any{}},
+		"Ubuntu installer with a version": edits{"persia:nvidiaDriver.version": "550.90.12"},
+		"attached GPUs": edits{"persia:nodePools[0]": edits{"name": "training", "machineType": "n1-standard-96", "nodes": 2,
+			"gpu": edits{"type": "nvidia-tesla-v100", "count": 8}}, "persia:jobs[0].nnWorker.resources.limits.memory": "300Gi"},
+		"three zones": edits{"persia:cluster.zones": []any{"us-central1-a", "us-central1-b", "us-central1-c"},
+			"persia:nodePools[0].nodes": 3, "persia:nodePools[2].zones": []any{"us-central1-a"}},
+		"NATS on a pool of its own": edits{"persia:nats.nodePool": "loaders"},
+		"null is as if not written": edits{"persia:nodePools[2].gpu": json.RawMessage("null")},
+	})
 }
 
 // TestAllProblemsAtOnce checks that Load reports the problems of decoding and of all topics
@@ -109,32 +86,6 @@ func TestEveryKeyMissing(t *testing.T) {
 	}
 }
 
-func TestDefaults(t *testing.T) {
-	s := testkit.Must(testkit.Load(t, nil))(t)
-
-	assert.Equal(t, config.Network{Nodes: "10.0.0.0/20", Pods: "10.64.0.0/14", Services: "10.1.0.0/20", ControlPlane: "172.16.0.0/28"}, s.Cluster.Network)
-	assert.Equal(t, config.SystemPool{MachineType: "e2-standard-4", Nodes: 2}, s.Cluster.SystemPool)
-
-	training, loaders := s.NodePools[0], s.NodePools[1]
-	assert.Equal(t, []string{"us-central1-a"}, training.Zones)
-	assert.Equal(t, "UBUNTU_CONTAINERD", training.ImageType, "what the driver's installer needs")
-	assert.Equal(t, "COS_CONTAINERD", loaders.ImageType)
-	assert.Empty(t, s.NVIDIADriver.Version, "the image's own")
-
-	assert.Equal(t, "checkpoints-claim", s.Storage[0].Claim)
-	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}, s.Storage[0].AccessModes)
-
-	assert.Equal(t, "persia-nats-service", s.NATS.Name)
-	assert.Equal(t, config.SystemPoolName, s.NATS.NodePool)
-
-	job := s.Jobs[0]
-	assert.Equal(t, 8, job.NNWorker.NprocPerNode)
-	assert.Empty(t, job.NNWorker.Image, "the role's own")
-	assert.Nil(t, job.NNWorker.Resources.Requests, "left to Kubernetes")
-	memory := job.NNWorker.Resources.Limits[corev1.ResourceMemory]
-	assert.Equal(t, "600Gi", memory.String())
-}
-
 func TestDefaultsThatDepend(t *testing.T) {
 	s := testkit.Must(testkit.Load(t, edits{
 		"persia:cluster.zones":              []any{"us-central1-a", "us-central1-b", "us-central1-c"},
@@ -157,17 +108,6 @@ func TestDefaultsThatDepend(t *testing.T) {
 	assert.Equal(t, []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, s.Storage[0].AccessModes)
 	assert.False(t, s.Jobs[0].EnableMetrics)
 	assert.Equal(t, 1, s.Jobs[0].NNWorker.NprocPerNode)
-}
-
-func TestKeys(t *testing.T) {
-	read := map[string]bool{}
-	get := testkit.File(t, nil)
-	_, err := config.Load(func(key string) (string, bool) {
-		read[key] = true
-		return get(key)
-	}, nil)
-	require.NoError(t, err)
-	assert.ElementsMatch(t, slices.Collect(maps.Keys(read)), config.Keys())
 }
 
 // FuzzLoad replaces the value of one key of the base. What the program takes, an editor takes too.
@@ -218,6 +158,13 @@ func TestRefusesInput(t *testing.T) {
 	}
 	env := func(name string) edits { return edits{"persia:jobs[0].env[0].name": name} }
 	testkit.Refused(t, []testkit.Refusal{
+		// Keys and types.
+		{"key missing", edits{"persia:jobs": nil},
+			"persia:jobs", []string{"Required", "[] for none"}},
+		{"misspelt field that is required", edits{"persia:nodePools[2].machineType": nil, "persia:nodePools[2].machinetype": edits{}},
+			"persia:nodePools[2].machinetype", []string{": unknown field; did you mean machineType?"}},
+		{"number as the value of a variable", edits{"persia:jobs[0].env[0].value": 8},
+			"persia:jobs[0].env[0].value", []string{"8", "put it in quotes"}},
 		// Resources.
 		{"extended resource", asking("example.com/fpga", 1), limits + "[example.com/fpga]", []string{`"1"`, `not a resource of any node of pool "loaders"`, "remove it"}},
 		{"disk in bytes", asking("ephemeral-storage", 10), limits + "[ephemeral-storage]", []string{`"10"`, "in bytes", "without a unit is in bytes"}},

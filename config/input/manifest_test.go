@@ -178,15 +178,6 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
-// TestSpelledInline checks older names in the stack file.
-func TestSpelledInline(t *testing.T) {
-	job := testkit.Parse(t, testkit.Base)["persia:jobs"].([]any)[0].(map[string]any)
-	job["trainer"] = job["nnWorker"]
-	delete(job, "nnWorker")
-	s := testkit.Must(testkit.Load(t, edits{"persia:jobs": []any{job}}))(t)
-	assert.Equal(t, 2, s.Jobs[0].NNWorker.Replicas)
-}
-
 func TestSeveralDocuments(t *testing.T) {
 	second := strings.NewReplacer("adult-income", "second").Replace(manifestText[:strings.Index(manifestText, "---")])
 	files := fstest.MapFS{

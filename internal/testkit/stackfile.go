@@ -78,6 +78,17 @@ func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
 	}
 }
 
+// Accepted makes edits by name in a stack file that stays valid.
+func Accepted(t *testing.T, cases map[string]Edits) {
+	t.Helper()
+	for name, changes := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(t, changes)
+			assert.NoError(t, err)
+		})
+	}
+}
+
 // Warned makes each mistake in a stack file that is valid otherwise. The program accepts the
 // file, and warns at the path with all parts. Without parts, it has no warning there.
 func Warned(t *testing.T, cases []Refusal) {
