@@ -18,36 +18,33 @@ var created = map[string]struct {
 	source         func(create map[string]any) map[string]any
 	// agent is the service that uses the storage's key.
 	agent string
+	// existing is the source with its defaults, and without create.
+	existing map[string]any
+	// inputs are what Google Cloud gets, by their paths.
+	inputs map[string]any
 }{
 	"bucket": {testkit.Bucket, "some-bucket", "gs://some-bucket", "some-bucket", func(create map[string]any) map[string]any {
 		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
-	}, "gs-project-accounts"},
+	}, "gs-project-accounts", source("gcsFuse", map[string]any{"bucket": "some-bucket"}), nil},
 	"Filestore": {testkit.FilestoreInstance, instanceID, "us-central1-a/fs", "fs", func(create map[string]any) map[string]any {
 		return source("filestore", map[string]any{"instance": "fs", "create": create})
-	}, "cloud-filer"},
+	}, "cloud-filer", source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints"}), map[string]any{
+		"name": "fs", "location": "us-central1-a", "tier": "ZONAL", "fileShares.name": "checkpoints", "fileShares.capacityGb": 1024.0,
+		"networks[0].network": "projects/my-project/global/networks/persia-dev", "networks[0].modes[0]": "MODE_IPV4",
+	}},
 	"disk": {testkit.Disk, diskID, "us-central1-a/d", "d", func(create map[string]any) map[string]any {
 		return source("persistentDisk", map[string]any{"disk": "d", "create": create})
-	}, "compute-system"},
+	}, "compute-system", source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a"}}), map[string]any{
+		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
+	}},
 	"regional disk": {testkit.RegionDisk, regionDiskID, "us-central1/d", "d", func(create map[string]any) map[string]any {
-		return source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
-	}, "compute-system"},
+		return source("persistentDisk", map[string]any{"disk": "d", "zones": bothZones, "create": create})
+	}, "compute-system", source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": bothZones}), map[string]any{
+		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey, "replicaZones": bothZones,
+	}},
 }
 
-// resolved returns the source with its defaults and with data that is deleted with the
-// stack, as an update writes it into its outputs.
-func resolved(typeToken, deleted string) map[string]any {
-	create := map[string]any{"deleteWithStack": deleted}
-	switch typeToken {
-	case testkit.Bucket:
-		return source("gcsFuse", map[string]any{"bucket": "some-bucket", "create": create})
-	case testkit.FilestoreInstance:
-		return source("filestore", map[string]any{"instance": "fs", "location": "us-central1-a", "share": "checkpoints", "create": create})
-	case testkit.Disk:
-		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a"}, "create": create})
-	default:
-		return source("persistentDisk", map[string]any{"disk": "d", "project": "my-project", "zones": []any{"us-central1-a", "us-central1-b"}, "create": create})
-	}
-}
+var bothZones = []any{"us-central1-a", "us-central1-b"}
 
 // left returns storage of 1 TiB that an earlier life of a stack created.
 func left(stack string) testkit.Cloud {
@@ -71,8 +68,15 @@ func left(stack string) testkit.Cloud {
 func TestCreated(t *testing.T) {
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
-			recorder := programtest.MustDeploy(t, withVolume(t, test.source(map[string]any{"kmsKey": kmsKey})), nil)
+			create := map[string]any{"kmsKey": kmsKey}
+			if test.typeToken == testkit.Disk {
+				create["type"] = "pd-ssd"
+			}
+			recorder := programtest.MustDeploy(t, withVolume(t, test.source(create)), nil)
 			made := recorder.One(t, test.typeToken, test.name)
+			for path, want := range test.inputs {
+				assert.Equal(t, want, testkit.At(t, made, path), path)
+			}
 			assert.True(t, made.RegisterRPC.GetRetainOnDelete())
 			assert.Empty(t, made.ID, "there is nothing to take over")
 			assert.Equal(t, programtest.ThisStack, testkit.At(t, made, `labels["persia-stack"]`))
@@ -81,6 +85,14 @@ func TestCreated(t *testing.T) {
 			assert.Equal(t, kmsKey, testkit.At(t, grant, "cryptoKeyId"))
 			assert.True(t, grant.RegisterRPC.GetRetainOnDelete(), "without it the data cannot be read")
 			assert.Contains(t, made.Dependencies(), grant.URN)
+			identities := recorder.Some("gcp:projects/serviceIdentity:ServiceIdentity")
+			assert.Equal(t, test.typeToken == testkit.FilestoreInstance, len(identities) == 1, "a new project has all other service agents")
+			for _, identity := range identities {
+				assert.Equal(t, "file.googleapis.com", testkit.At(t, identity, "service"))
+				assert.Contains(t, grant.Dependencies(), identity.URN, "IAM grants nothing to an account that does not exist")
+				// Filestore takes a range of the network, which must not be one of the cluster's.
+				assert.Contains(t, recorder.Before(made), recorder.One(t, testkit.Cluster, "persia-dev").URN)
+			}
 
 			volume := recorder.One(t, testkit.Volume, "more")
 			assert.Contains(t, volume.Dependencies(), made.URN)
@@ -198,38 +210,4 @@ func TestBucket(t *testing.T) {
 	}
 	assert.NotContains(t, kept.Inputs, "forceDestroy", "it would be a difference to what is taken over")
 	assert.Equal(t, true, testkit.At(t, bucket(map[string]any{"deleteWithStack": "some-bucket"}), "forceDestroy"))
-}
-
-func TestFilestore(t *testing.T) {
-	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{})), nil)
-	instance := recorder.One(t, testkit.FilestoreInstance, "us-central1-a/fs")
-	for path, want := range map[string]any{
-		"name":                  "fs",
-		"location":              "us-central1-a",
-		"tier":                  "ZONAL",
-		"fileShares.name":       "checkpoints",
-		"fileShares.capacityGb": 1024.0,
-		"networks[0].network":   "projects/my-project/global/networks/persia-dev",
-		"networks[0].modes[0]":  "MODE_IPV4",
-	} {
-		assert.Equal(t, want, testkit.At(t, instance, path), path)
-	}
-	// Filestore takes a range of the network, which must not be one of the cluster's.
-	assert.Contains(t, recorder.Before(instance), recorder.One(t, testkit.Cluster, "persia-dev").URN)
-}
-
-func TestDisks(t *testing.T) {
-	disk := programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"type": "pd-ssd", "kmsKey": kmsKey})), nil).One(t, testkit.Disk, "us-central1-a/d")
-	for path, want := range map[string]any{
-		"name": "d", "zone": "us-central1-a", "type": "pd-ssd", "size": 1024.0, "diskEncryptionKey.kmsKeySelfLink": kmsKey,
-	} {
-		assert.Equal(t, want, testkit.At(t, disk, path), path)
-	}
-	disk = programtest.MustDeploy(t, withVolume(t, created["regional disk"].source(map[string]any{"kmsKey": kmsKey})), nil).One(t, testkit.RegionDisk, "us-central1/d")
-	for path, want := range map[string]any{
-		"name": "d", "region": "us-central1", "type": "pd-balanced", "size": 1024.0, "diskEncryptionKey.kmsKeyName": kmsKey,
-		"replicaZones": []any{"us-central1-a", "us-central1-b"},
-	} {
-		assert.Equal(t, want, testkit.At(t, disk, path), path)
-	}
 }

@@ -31,10 +31,6 @@ func TestNoEditDeletes(t *testing.T) {
 	owned := map[string]any{"persia-stack": programtest.ThisStack}
 	for name, test := range created {
 		t.Run(name, func(t *testing.T) {
-			uncreated := resolved(test.typeToken, test.repeated)
-			for _, fields := range uncreated {
-				delete(fields.(map[string]any), "create")
-			}
 			without := withVolume(t, source("nfs", map[string]any{"server": "nfs", "path": "/a"}))
 			deletable := inState(test.typeToken, map[string]any{"persia-stack": programtest.ThisStack, "persia-deleted-with-stack": "true"})
 			// last returns a cloud with a resource in the state.
@@ -54,7 +50,7 @@ func TestNoEditDeletes(t *testing.T) {
 					return last(left(programtest.ThisStack), forced)
 				},
 			} {
-				for _, edited := range []map[string]string{without, withVolume(t, uncreated)} {
+				for _, edited := range []map[string]string{without, withVolume(t, test.existing)} {
 					recorder, err := programtest.Deploy(t, edited, cloud())
 					require.ErrorContains(t, err, refused, state)
 					assert.Equal(t, testkit.First, recorder.URNs(), "nothing else is registered")
@@ -98,15 +94,4 @@ func TestOneGrantOfAKey(t *testing.T) {
 	compute := recorder.One(t, testkit.KeyGrant, kmsKey+"/compute-system")
 	assert.Contains(t, recorder.Before(recorder.One(t, testkit.Disk, "us-central1-a/d")), compute.URN)
 	assert.Contains(t, recorder.Before(recorder.All(t, testkit.NodePool)[0]), compute.URN)
-}
-
-// TestFilestoreIdentity checks that the service agent of Filestore, which a new project does not
-// have, exists before IAM grants it anything.
-func TestFilestoreIdentity(t *testing.T) {
-	const identityType = "gcp:projects/serviceIdentity:ServiceIdentity"
-	recorder := programtest.MustDeploy(t, withVolume(t, created["Filestore"].source(map[string]any{"kmsKey": kmsKey})), nil)
-	identity := recorder.One(t, identityType, "filestore")
-	assert.Equal(t, "file.googleapis.com", testkit.At(t, identity, "service"))
-	assert.Contains(t, recorder.One(t, testkit.KeyGrant, kmsKey+"/cloud-filer").Dependencies(), identity.URN)
-	assert.Empty(t, programtest.MustDeploy(t, withVolume(t, created["disk"].source(map[string]any{"kmsKey": kmsKey})), nil).Some(identityType))
 }
