@@ -63,7 +63,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if info, ok := debug.ReadBuildInfo(); ok && version == "" {
 		root.Version = info.Main.Version
 	}
-	root.AddCommand(preflightCommand(), statusCommand(), previewCommand(), commentCommand(), recoverCommand(), pricesCommand())
+	root.AddCommand(preflightCommand(), statusCommand(), previewCommand(), commentCommand(), recoverCommand(), pricesCommand(), sizeCommand())
 	root.SetArgs(args)
 	root.SetOut(stdout)
 	root.SetErr(stderr)

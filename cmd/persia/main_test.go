@@ -43,6 +43,9 @@ func TestExitCodes(t *testing.T) {
 		"no stack":                         {[]string{"comment"}, 2, "", "persia comment: no stack is selected: write --stack, or run `pulumi stack select`"},
 		"version":                          {[]string{"--version"}, 0, "persia version ", ""},
 		"completion":                       {[]string{"completion", "bash"}, 0, "__start_persia", ""},
+		"too many parameters":              {[]string{"size", "--parameters", "1e15", "--dim", "16"}, 2, "", "persia size: --parameters 1e+15: write a number from 1e7 to 1e14"},
+		"no dimension":                     {[]string{"size", "--parameters", "1e9"}, 2, "", "persia size: --dim 0: write a number from 1 to 1024"},
+		"another optimizer":                {[]string{"size", "--parameters", "1e9", "--dim", "16", "--optimizer", "lamb"}, 2, "", "--optimizer lamb: write one of adagrad, adam, sgd"},
 		"another command":                  {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +58,7 @@ func TestExitCodes(t *testing.T) {
 			}
 		})
 	}
-	for _, command := range []string{"preflight", "status", "preview", "comment", "recover", "prices"} {
+	for _, command := range []string{"preflight", "status", "preview", "comment", "recover", "prices", "size"} {
 		var stdout bytes.Buffer
 		assert.Zero(t, run(t.Context(), []string{command, "--help"}, &stdout, &stdout))
 		assert.Contains(t, stdout.String(), "Examples:\n  persia "+command)
