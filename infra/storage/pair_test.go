@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"cmp"
 	"encoding/json"
 	"testing"
 
@@ -51,85 +52,58 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestElsewhere compares the volume of a pair in the state with an edited source.
-func TestElsewhere(t *testing.T) {
-	export := config.Sources{NFS: &config.NFS{Server: "10.0.0.9", Path: "/exports"}}
-	target := config.Sources{ISCSI: &config.ISCSI{TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a"}}
-	share := config.Sources{Filestore: &config.Filestore{Location: "us-central1-a", Instance: "fs", Share: "vol1"}}
-	for name, test := range map[string]struct {
-		spec    string
-		now     config.Sources
-		refused bool
-	}{
-		"the same export":    {`{"nfs": {"server": "10.0.0.9", "path": "/exports"}}`, export, false},
-		"another server":     {`{"nfs": {"server": "10.0.0.8", "path": "/exports"}}`, export, true},
-		"another kind":       {`{"hostPath": {"path": "/mnt", "type": "DirectoryOrCreate"}}`, export, true},
-		"the same target":    {`{"iscsi": {"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "iscsiInterface": "default"}}`, target, false},
-		"a share":            {`{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() + `", "volumeAttributes": {"ip": "10.9.0.2", "volume": "vol1"}}}`, share, false},
-		"another share":      {`{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() + `", "volumeAttributes": {"ip": "10.9.0.2", "volume": "vol2"}}}`, share, true},
-		"an unreadable spec": {`"[secret]"`, export, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var spec any
-			require.NoError(t, json.Unmarshal([]byte(test.spec), &spec))
-			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
-			stored.Name, stored.Sources = "checkpoints", test.now
-			resources := map[resource.URN]map[string]any{
-				"urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolume::checkpoints":      {"spec": spec},
-				"urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints": {},
-			}
-			err := CheckPairs(Pairs(resources), []config.StoredVolume{stored})
-			assert.Equal(t, test.refused, err != nil, "%v", err)
-		})
-	}
-}
-
-// TestClaimsStay compares the claims of pairs in the state with those of an edited stack file.
-func TestClaimsStay(t *testing.T) {
-	pairs := map[string]Pair{"checkpoints": {volume: true, claim: true, claimName: "workspace"}, "lost": {volume: true}}
-	for name, test := range map[string]struct{ volume, claim, says string }{
-		"the same":                      {"checkpoints", "workspace", ""},
-		"another claim":                 {"checkpoints", "other", "persia:storage[0]: the volume checkpoints has the claim workspace in the cluster"},
-		"a renamed volume":              {"other", "workspace", "persia:storage[0]: the claim workspace is in the cluster, as the one of the volume checkpoints"},
-		"a renamed volume, and a claim": {"other", "other", ""},
-		"a volume without its claim":    {"lost", "other", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
-			stored.Name, stored.Claim = test.volume, test.claim
-			err := CheckPairs(pairs, []config.StoredVolume{stored})
-			testkit.Fails(t, err, test.says)
-		})
-	}
-}
-
-// TestCheckPairs: an edit that would replace a claim, and leave its volume Released, is refused.
+// TestCheckPairs compares the pair checkpoints in the state with an edited volume. An edit that would replace one half of it
+// is refused.
 func TestCheckPairs(t *testing.T) {
-	claim := resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:PersistentVolumeClaim::checkpoints")
-	with := func(modes ...any) map[resource.URN]map[string]any {
-		return map[resource.URN]map[string]any{claim: {"spec": map[string]any{"accessModes": modes}}}
+	const elsewhere = "persia:storage[0]: Kubernetes cannot change where the volume checkpoints is"
+	const modes, named = "persia:storage[0]: the access modes are", `{"metadata": {"name": "workspace"}}`
+	type volume = config.Volume
+	type list = []corev1.PersistentVolumeAccessMode
+	export := volume{Sources: config.Sources{NFS: &config.NFS{Server: "10.0.0.9", Path: "/exports"}}}
+	target := volume{Sources: config.Sources{ISCSI: &config.ISCSI{TargetPortal: "10.0.0.3:3260", IQN: "iqn.2001-04.com.example:a"}}}
+	share := volume{Sources: config.Sources{Filestore: &config.Filestore{Location: "us-central1-a", Instance: "fs", Share: "vol1"}}}
+	shareOf := func(name string) string {
+		return `{"csi": {"driver": "filestore.csi.storage.gke.io", "volumeHandle": "` + share.Filestore.Handle() +
+			`", "volumeAttributes": {"ip": "10.9.0.2", "volume": "` + name + `"}}}`
 	}
-	many := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+	one, both := `{"spec": {"accessModes": ["ReadWriteMany"]}}`, `{"spec": {"accessModes": ["ReadOnlyMany", "ReadWriteMany"]}}`
 	for name, test := range map[string]struct {
-		resources map[resource.URN]map[string]any
-		wanted    []corev1.PersistentVolumeAccessMode
-		refused   bool
+		// spec is the specification of the volume, and claim is the claim, if there is one.
+		spec, claim string
+		now         volume
+		says        string
 	}{
-		"no claim":      {nil, many, false},
-		"the same":      {with("ReadWriteMany"), many, false},
-		"another":       {with("ReadWriteOnce"), many, true},
-		"one more":      {with("ReadWriteMany"), append(many, corev1.ReadOnlyMany), true},
-		"another order": {with("ReadOnlyMany", "ReadWriteMany"), append(many, corev1.ReadOnlyMany), true},
+		"the same export":    {`{"nfs": {"server": "10.0.0.9", "path": "/exports"}}`, `{}`, export, ""},
+		"another server":     {`{"nfs": {"server": "10.0.0.8", "path": "/exports"}}`, `{}`, export, elsewhere},
+		"another kind":       {`{"hostPath": {"path": "/mnt", "type": "DirectoryOrCreate"}}`, `{}`, export, elsewhere},
+		"the same target":    {`{"iscsi": {"targetPortal": "10.0.0.3:3260", "iqn": "iqn.2001-04.com.example:a", "lun": 0, "iscsiInterface": "default"}}`, `{}`, target, ""},
+		"a share":            {shareOf("vol1"), `{}`, share, ""},
+		"another share":      {shareOf("vol2"), `{}`, share, elsewhere},
+		"an unreadable spec": {`"[secret]"`, `{}`, export, ""},
+
+		"the same claim":                {`{}`, named, volume{Claim: "workspace"}, ""},
+		"another claim":                 {`{}`, named, volume{Claim: "other"}, "persia:storage[0]: the volume checkpoints has the claim workspace in the cluster"},
+		"a renamed volume":              {`{}`, named, volume{Name: "other", Claim: "workspace"}, "persia:storage[0]: the claim workspace is in the cluster, as the one of the volume checkpoints"},
+		"a renamed volume, and a claim": {`{}`, named, volume{Name: "other", Claim: "other"}, ""},
+		"a volume without its claim":    {`{"hostPath": {"path": "/mnt"}}`, "", volume{Claim: "other", Sources: export.Sources, AccessModes: list{corev1.ReadWriteMany}}, ""},
+
+		"the same mode": {`{}`, one, volume{AccessModes: list{corev1.ReadWriteMany}}, ""},
+		"another mode":  {`{}`, one, volume{AccessModes: list{corev1.ReadWriteOnce}}, modes},
+		"one mode more": {`{}`, one, volume{AccessModes: list{corev1.ReadWriteMany, corev1.ReadOnlyMany}}, modes},
+		"another order": {`{}`, both, volume{AccessModes: list{corev1.ReadWriteMany, corev1.ReadOnlyMany}}, modes},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stored := config.StoredVolume{Path: field.NewPath("persia:storage").Index(0)}
-			stored.Name, stored.AccessModes = "checkpoints", test.wanted
-			err := CheckPairs(Pairs(test.resources), []config.StoredVolume{stored})
-			if !test.refused {
-				assert.NoError(t, err)
-				return
+			resources := map[resource.URN]map[string]any{}
+			for kind, text := range map[string]string{"PersistentVolume": `{"spec": ` + test.spec + `}`, "PersistentVolumeClaim": test.claim} {
+				if text != "" {
+					var outputs map[string]any
+					require.NoError(t, json.Unmarshal([]byte(text), &outputs))
+					resources[resource.URN("urn:pulumi:dev::persia::persia:storage:Volume$kubernetes:core/v1:"+kind+"::checkpoints")] = outputs
+				}
 			}
-			assert.ErrorContains(t, err, "persia:storage[0]: the access modes are")
+			test.now.Name = cmp.Or(test.now.Name, "checkpoints")
+			stored := config.StoredVolume{Volume: test.now, Path: field.NewPath("persia:storage").Index(0)}
+			testkit.Fails(t, CheckPairs(Pairs(resources), []config.StoredVolume{stored}), test.says)
 		})
 	}
 }

@@ -179,6 +179,8 @@ func TestRun(t *testing.T) {
 		"a quota in use":             {created, gpuQuota(2, 2), "warning" + gpus + "2, 2 of it used, maybe by this stack; if others use it: " + fmt.Sprintf(request, 3)},
 		"a quota that is not listed": {strings.ReplaceAll(created, "machineType: g2-standard-32, nodes: 1, gpu: {type: nvidia-l4, count: 1}", "machineType: c4-standard-8, nodes: 1"), nil,
 			"unchecked quota CPUS_PER_VM_FAMILY (vm_family C4): gcloud does not list this quota; needed: 16, us-central1; see https://console.cloud.google.com/iam-admin/quotas?project=my-project; \n"},
+		"spot": {strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu"), nil,
+			"warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota"},
 		"no machine of a type": {places, answers{"compute machine-types describe n1-standard-8": "ERROR: (gcloud.compute.machine-types.describe) Could not fetch resource: The resource x was not found"},
 			"missing machine n1-standard-8: us-central1-a has none; write other zones or another machine type; this lists the zones that have it: gcloud compute machine-types list --filter=name=n1-standard-8 --project=my-project\n"},
 		"no GPU of a type": {places, answers{"compute accelerator-types describe": "ERROR: The resource x was not found"},
@@ -206,11 +208,6 @@ func TestRun(t *testing.T) {
 			assert.Equal(t, strings.HasPrefix(c.want, "missing "), Failed(checks))
 		})
 	}
-	t.Run("spot", func(t *testing.T) {
-		folder(t, strings.ReplaceAll(created, "nodes: 1, gpu", "nodes: 1, spot: true, gpu"))
-		checks := testkit.Must(Run(t.Context(), "dev", allThere(t).ask))(t)
-		assert.Contains(t, problems(checks), "warning quota PREEMPTIBLE_CPUS: 32 needed, us-central1: limit 0, 0 of it used; with a limit of 0, spot machines use the ordinary quota")
-	})
 	t.Run("offline, without the plugin", func(t *testing.T) {
 		dir := folder(t, places)
 		require.NoError(t, os.RemoveAll(filepath.Join(dir, "bin")))
