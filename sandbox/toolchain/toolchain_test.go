@@ -20,26 +20,22 @@ import (
 	"persia/sandbox/process"
 )
 
-// tiny is a tool whose module needs nothing but the standard library.
-var tiny = tool{
-	Name: "tiny", Dir: "tiny", Module: "example.com/tiny", Package: "example.com/tiny",
+// small is a tool of a module that is required in a version, like the tools of the archive.
+var small = tool{
+	Name: "small", Dir: "small", Module: "example.com/small", Package: "example.com/small",
 	Variables: []variable{{"main.version", "{version}"}},
 }
 
-const tinyMain = `package main
-
-var version = "unset"
-
-func main() { println("tiny", version) }
-`
-
-// tinyRoot writes the module of tiny and returns the module root.
-func tinyRoot(t *testing.T) string {
+// smallRoot writes the modules of small, and returns the module root.
+func smallRoot(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	write(t, filepath.Join(root, "tiny", "go.mod"), "module example.com/tiny\n\ngo 1.26.0\n")
-	write(t, filepath.Join(root, "tiny", "go.sum"), "")
-	write(t, filepath.Join(root, "tiny", "main.go"), tinyMain)
+	write(t, filepath.Join(root, "small", "go.mod"),
+		"module example.com/tools\n\ngo 1.26.0\n\ntool example.com/small\n\nrequire example.com/small v1.2.3\n\nreplace example.com/small => ./source\n")
+	write(t, filepath.Join(root, "small", "go.sum"), "")
+	write(t, filepath.Join(root, "small", "source", "go.mod"), "module example.com/small\n\ngo 1.26.0\n")
+	write(t, filepath.Join(root, "small", "source", "main.go"),
+		"package main\n\nvar version = \"unset\"\n\nfunc main() { println(\"small\", version) }\n")
 	return root
 }
 
@@ -65,23 +61,23 @@ func TestStale(t *testing.T) {
 		want   []string
 	}{
 		"nothing changed":            {func(*testing.T, *builder, *tool) {}, nil},
-		"another requirement":        {change: appendTo("tiny/go.mod"), want: []string{"tiny"}},
-		"another Go":                 {func(_ *testing.T, b *builder, _ *tool) { b.goVersion = "go1.99" }, []string{"tiny"}},
-		"another package":            {func(_ *testing.T, _ *builder, changed *tool) { changed.Package += "/v2" }, []string{"tiny"}},
-		"another source of our own":  {func(_ *testing.T, _ *builder, changed *tool) { changed.Package = "./" }, []string{"tiny"}},
-		"another linker variable":    {func(_ *testing.T, _ *builder, changed *tool) { changed.Variables = nil }, []string{"tiny"}},
-		"the binary is gone":         {removeBinary("tiny"), []string{"tiny"}},
-		"the stamp is gone":          {removeBinary(".tiny.stamp"), []string{"tiny"}},
-		"the binary is an empty one": {func(t *testing.T, b *builder, _ *tool) { write(t, filepath.Join(b.binDir, "tiny"), "") }, []string{"tiny"}},
+		"another requirement":        {change: appendTo("small/go.mod"), want: []string{"small"}},
+		"another Go":                 {func(_ *testing.T, b *builder, _ *tool) { b.goVersion = "go1.99" }, []string{"small"}},
+		"another package":            {func(_ *testing.T, _ *builder, changed *tool) { changed.Package += "/v2" }, []string{"small"}},
+		"another source of our own":  {func(_ *testing.T, _ *builder, changed *tool) { changed.Package = "./" }, []string{"small"}},
+		"another linker variable":    {func(_ *testing.T, _ *builder, changed *tool) { changed.Variables = nil }, []string{"small"}},
+		"the binary is gone":         {removeBinary("small"), []string{"small"}},
+		"the stamp is gone":          {removeBinary(".small.stamp"), []string{"small"}},
+		"the binary is an empty one": {func(t *testing.T, b *builder, _ *tool) { write(t, filepath.Join(b.binDir, "small"), "") }, []string{"small"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b := builderOf(t, tiny, tinyRoot(t))
-			stamp := testkit.Must(b.stamp(tiny))(t)
-			write(t, filepath.Join(b.binDir, "tiny"), "binary")
-			write(t, filepath.Join(b.binDir, ".tiny.stamp"), stamp)
+			b := builderOf(t, small, smallRoot(t))
+			stamp := testkit.Must(b.stamp(small))(t)
+			write(t, filepath.Join(b.binDir, "small"), "binary")
+			write(t, filepath.Join(b.binDir, ".small.stamp"), stamp)
 
-			changed := tiny
+			changed := small
 			test.change(t, b, &changed)
 			stale := testkit.Must(b.stale([]tool{changed}))(t)
 			assert.Equal(t, test.want, stale)
@@ -104,15 +100,15 @@ func removeBinary(name string) func(*testing.T, *builder, *tool) {
 }
 
 func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
-	root := tinyRoot(t)
-	write(t, filepath.Join(root, "tiny", "main.go"), "package main\n\nfunc main() { undefined() }\n")
-	b := builderOf(t, tiny, root)
+	root := smallRoot(t)
+	write(t, filepath.Join(root, "small", "source", "main.go"), "package main\n\nfunc main() { undefined() }\n")
+	b := builderOf(t, small, root)
 
-	err := b.compile(t.Context(), tiny, "v1.2.3")
+	err := b.compile(t.Context(), small, "v1.2.3")
 	require.ErrorContains(t, err, "undefined: undefined", "the compiler's own words")
-	stale := testkit.Must(b.stale([]tool{tiny}))(t)
-	assert.Equal(t, []string{"tiny"}, stale)
-	assert.NoFileExists(t, filepath.Join(b.binDir, "tiny"))
+	stale := testkit.Must(b.stale([]tool{small}))(t)
+	assert.Equal(t, []string{"small"}, stale)
+	assert.NoFileExists(t, filepath.Join(b.binDir, "small"))
 }
 
 func TestEveryToolIsPinned(t *testing.T) {
@@ -134,21 +130,10 @@ func named(name string) tool {
 	return all[slices.IndexFunc(all, func(t tool) bool { return t.Name == name })]
 }
 
-// small is a tool of a module that is required in a version, like the tools of the archive.
-var small = tool{
-	Name: "small", Dir: "small", Module: "example.com/small", Package: "example.com/small",
-	Variables: []variable{{"main.version", "{version}"}},
-}
-
 // archiveOf writes an archive of the tool small, and returns the module root and the file.
 func archiveOf(t *testing.T) (root, file string) {
 	t.Helper()
-	root = t.TempDir()
-	write(t, filepath.Join(root, "small", "go.mod"),
-		"module example.com/tools\n\ngo 1.26.0\n\ntool example.com/small\n\nrequire example.com/small v1.2.3\n\nreplace example.com/small => ./source\n")
-	write(t, filepath.Join(root, "small", "go.sum"), "")
-	write(t, filepath.Join(root, "small", "source", "go.mod"), "module example.com/small\n\ngo 1.26.0\n")
-	write(t, filepath.Join(root, "small", "source", "main.go"), strings.ReplaceAll(tinyMain, "tiny", "small"))
+	root = smallRoot(t)
 	file = filepath.Join(t.TempDir(), "archives", "programs.tar.gz")
 	var progress bytes.Buffer
 	require.NoError(t, builderOf(t, small, root).writeArchive(t.Context(), []tool{small}, file, &progress), &progress)
