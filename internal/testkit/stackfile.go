@@ -45,7 +45,7 @@ func (e Edits) And(more Edits) Edits {
 func (e Edits) In(t testing.TB, keys map[string]any) {
 	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(e)) {
-		Edit(t, keys, pathElement.FindAllString(path, -1), e[path])
+		Edit(keys, pathElement.FindAllString(path, -1), e[path])
 	}
 }
 
@@ -173,34 +173,34 @@ func Parse(t testing.TB, text string) input.Values {
 // pathElement is a name or an index in a path.
 var pathElement = regexp.MustCompile(`[^.\[\]]+`)
 
-// Edit returns a value in which the value at a path is replaced.
-func Edit(t testing.TB, in any, path []string, value any) any {
-	t.Helper()
+// Edit returns a value in which the value at a path is replaced. It panics at a path that cannot be.
+func Edit(in any, path []string, value any) any {
 	if len(path) == 0 {
 		return value
 	}
 	switch in := in.(type) {
 	case []any:
 		i, err := strconv.Atoi(path[0])
-		require.NoError(t, err)
+		if err != nil {
+			panic(err)
+		}
 		if i == len(in) {
 			in = append(in, nil)
 		}
-		in[i] = Edit(t, in[i], path[1:], value)
+		in[i] = Edit(in[i], path[1:], value)
 		return in
 	case map[string]any:
-		in[path[0]] = Edit(t, in[path[0]], path[1:], value)
+		in[path[0]] = Edit(in[path[0]], path[1:], value)
 		if in[path[0]] == nil {
 			delete(in, path[0])
 		}
 		return in
 	case Edits:
-		return Edit(t, map[string]any(in), path, value)
+		return Edit(map[string]any(in), path, value)
 	case nil:
-		return map[string]any{path[0]: Edit(t, nil, path[1:], value)}
+		return map[string]any{path[0]: Edit(nil, path[1:], value)}
 	}
-	require.Fail(t, "nothing to edit", "%v in %v", path, in)
-	return nil
+	panic(fmt.Sprintf("nothing to edit: %v in %v", path, in))
 }
 
 // SchemaFile is the name of the JSON Schema of stack files in the root of the repository.

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -14,6 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	"persia/internal/testkit"
+	"persia/sandbox/gcp/google"
 	"persia/stack/effects"
 )
 
@@ -86,30 +87,8 @@ func editable(t *testing.T) values {
 // set writes a value at a path below a key. A number is a position in a list.
 func set(key, path string, value any) func(values) {
 	return func(file values) {
-		file[key] = put(file[key], strings.Split(path, "."), value)
+		file[key] = testkit.Edit(google.Clone(file[key]), strings.Split(path, "."), value)
 	}
-}
-
-func put(in any, path []string, value any) any {
-	if len(path) == 0 {
-		return value
-	}
-	if list, isList := in.([]any); isList {
-		changed := slices.Clone(list)
-		i, err := strconv.Atoi(path[0])
-		if err != nil {
-			panic(err)
-		}
-		changed[i] = put(list[i], path[1:], value)
-		return changed
-	}
-	object, _ := in.(values)
-	changed := maps.Clone(object)
-	if changed == nil {
-		changed = values{}
-	}
-	changed[path[0]] = put(object[path[0]], path[1:], value)
-	return changed
 }
 
 const keyRing = "projects/my-project/locations/us-central1/keyRings/r/cryptoKeys/"

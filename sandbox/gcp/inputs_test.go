@@ -1,7 +1,6 @@
 package gcp
 
 import (
-	"maps"
 	"testing"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/common/resource"
@@ -10,26 +9,9 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/internal/testkit"
 	"persia/sandbox/gcp/google"
 )
-
-// with returns a copy of inputs with others laid over. Nil removes an input.
-func with(inputs, over values) values {
-	result := maps.Clone(inputs)
-	for name, value := range over {
-		below, isObject := value.(values)
-		old, wasObject := result[name].(values)
-		switch {
-		case value == nil:
-			delete(result, name)
-		case isObject && wasObject:
-			result[name] = with(old, below)
-		default:
-			result[name] = value
-		}
-	}
-	return result
-}
 
 // TestInputsAreTheSchemas: a name or a value that pulumi-gcp 7.38 does not have is
 // refused in its words, however deep it is.
@@ -40,35 +22,36 @@ func TestInputsAreTheSchemas(t *testing.T) {
 	for urn, has := range e.state {
 		inputs[urn.Type()] = has.inputs.Mappable()
 	}
-	node := func(settings values) values { return values{"nodeConfig": settings} }
+	type edits = testkit.Edits
 	for _, c := range []struct {
 		name  string
 		token tokens.Type
-		over  values
+		edits testkit.Edits
 		want  string
 	}{
 		{"as it is", nodePoolType, nil, ""},
-		{"a name inside", nodePoolType, node(values{"machinetype": "n2-standard-8"}), "nodeConfig.machinetype is not a property in"},
-		{"a name in a list", nodePoolType, node(values{"taints": []any{values{"key": "a", "value": "b", "efect": "NO_SCHEDULE"}}}), "nodeConfig.taints.efect is not a property in"},
-		{"an enumeration", clusterType, values{"databaseEncryption": values{"state": "ALL_OBJECTS_ENCRYPTION_ENABLED"}},
+		{"a name inside", nodePoolType, edits{"nodeConfig.machinetype": "n2-standard-8"}, "nodeConfig.machinetype is not a property in"},
+		{"a name in a list", nodePoolType, edits{"nodeConfig.taints": []any{values{"key": "a", "value": "b", "efect": "NO_SCHEDULE"}}}, "nodeConfig.taints.efect is not a property in"},
+		{"an enumeration", clusterType, edits{"databaseEncryption.state": "ALL_OBJECTS_ENCRYPTION_ENABLED"},
 			`expected database_encryption.0.state to be one of ["ENCRYPTED" "DECRYPTED"], got ALL_OBJECTS_ENCRYPTION_ENABLED`},
-		{"an enumeration in a list", clusterType, values{"loggingConfig": values{"enableComponents": []any{"SYSTEM_COMPONENTS", "KUBELET"}}},
+		{"an enumeration in a list", clusterType, edits{"loggingConfig.enableComponents": []any{"SYSTEM_COMPONENTS", "KUBELET"}},
 			`expected logging_config.0.enable_components.1 to be one of ["SYSTEM_COMPONENTS" "APISERVER" "CONTROLLER_MANAGER" "SCHEDULER" "WORKLOADS"], got KUBELET`},
-		{"a conflict", clusterType, values{"binaryAuthorization": values{"enabled": true}},
+		{"a conflict", clusterType, edits{"binaryAuthorization.enabled": true},
 			`Conflicting configuration arguments. "binary_authorization.0.enabled": conflicts with binary_authorization.0.evaluation_mode`},
-		{"none of one", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": nil}}, `Invalid combination of arguments`},
-		{"a number that is too small", nodePoolType, node(values{"diskSizeGb": 9}), "expected node_config.0.disk_size_gb to be at least (10), got 9"},
-		{"a time of day", clusterType, values{"maintenancePolicy": values{"dailyMaintenanceWindow": values{"startTime": "3am"}}}, "invalid value for maintenance_policy.0.daily_maintenance_window.0.start_time"},
-		{"a range of addresses", "gcp:compute/subnetwork:Subnetwork", values{"ipCidrRange": "10.0.0.0"}, `expected "ip_cidr_range" to be a valid CIDR Value, got 10.0.0.0`},
-		{"a time", clusterType, values{"maintenancePolicy": values{"maintenanceExclusions": []any{values{"exclusionName": "release", "startTime": "soon", "endTime": "2027-01-03T00:00:00Z"}}}}, `to be a valid RFC3339 date, got "soon"`},
-		{"a bucket like Google's", bucketType, values{"location": "EU", "name": "my-g00gle-data"}, `cannot contain "google"`},
-		{"a bucket of two letters", bucketType, values{"location": "EU", "name": "my"}, "must contain 3-63 characters"},
-		{"a name of a cluster", clusterType, values{"name": "Persia"}, "invalid value for name (it does not match ^[a-z0-9-]+$)"},
+		{"none of one", clusterType, edits{"maintenancePolicy.dailyMaintenanceWindow": nil}, `Invalid combination of arguments`},
+		{"a number that is too small", nodePoolType, edits{"nodeConfig.diskSizeGb": 9}, "expected node_config.0.disk_size_gb to be at least (10), got 9"},
+		{"a time of day", clusterType, edits{"maintenancePolicy.dailyMaintenanceWindow.startTime": "3am"}, "invalid value for maintenance_policy.0.daily_maintenance_window.0.start_time"},
+		{"a range of addresses", "gcp:compute/subnetwork:Subnetwork", edits{"ipCidrRange": "10.0.0.0"}, `expected "ip_cidr_range" to be a valid CIDR Value, got 10.0.0.0`},
+		{"a time", clusterType, edits{"maintenancePolicy.maintenanceExclusions": []any{values{"exclusionName": "release", "startTime": "soon", "endTime": "2027-01-03T00:00:00Z"}}}, `to be a valid RFC3339 date, got "soon"`},
+		{"a bucket like Google's", bucketType, edits{"location": "EU", "name": "my-g00gle-data"}, `cannot contain "google"`},
+		{"a bucket of two letters", bucketType, edits{"location": "EU", "name": "my"}, "must contain 3-63 characters"},
+		{"a name of a cluster", clusterType, edits{"name": "Persia"}, "invalid value for name (it does not match ^[a-z0-9-]+$)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			news := resource.NewPropertyMapFromMap(with(inputs[c.token], c.over))
-			checked, err := e.Check(t.Context(), plugin.CheckRequest{URN: urnOf(string(c.token), "main"), News: news})
-			require.NoError(t, err)
+			edited := google.Clone(inputs[c.token])
+			c.edits.In(t, edited)
+			news := resource.NewPropertyMapFromMap(edited)
+			checked := testkit.Must(e.Check(t.Context(), plugin.CheckRequest{URN: urnOf(string(c.token), "main"), News: news}))(t)
 			if c.want == "" {
 				assert.Empty(t, checked.Failures)
 				return

@@ -12,6 +12,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/common/tokens"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
+	"persia/internal/testkit"
 	"persia/sandbox/kubeprovider"
 )
 
@@ -115,28 +116,14 @@ func providerOf(args pulumi.MockResourceArgs) resource.URN {
 	return urnOf(string(of.Type()), of.Name())
 }
 
-// served returns the outputs of objects in the cluster, with the fields that an API server adds and the program reads.
+// served returns the outputs of objects in the cluster. Other data is another version of a Secret or a ConfigMap.
 func served(args pulumi.MockResourceArgs) resource.PropertyMap {
-	outputs := unsecret(args.Inputs).Mappable()
-	add := func(part, field string, value any) {
-		fields, _ := outputs[part].(values)
-		if fields == nil {
-			fields = values{}
-			outputs[part] = fields
-		}
-		if fields[field] == nil {
-			fields[field] = value
-		}
-	}
-	switch args.TypeToken {
-	case "pulumi:index:Stash":
-		outputs["output"] = outputs["input"]
-	case "kubernetes:core/v1:Secret", "kubernetes:core/v1:ConfigMap":
+	args.Inputs = unsecret(args.Inputs)
+	outputs := testkit.Outputs(args)
+	if data, has := outputs["data"]; has {
 		content := fnv.New64a()
-		fmt.Fprint(content, outputs["data"])
-		add("metadata", "resourceVersion", fmt.Sprint(content.Sum64()))
-	case "kubernetes:core/v1:Service":
-		add("spec", "clusterIP", "10.1.0.9")
+		fmt.Fprint(content, data.Mappable())
+		outputs["metadata"].ObjectValue()["resourceVersion"] = resource.NewProperty(fmt.Sprint(content.Sum64()))
 	}
-	return resource.NewPropertyMapFromMap(outputs)
+	return outputs
 }
