@@ -3,12 +3,14 @@ package e2e
 import (
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +26,7 @@ import (
 )
 
 // alerts is a Prometheus that does what Google's does: it scrapes the gateways of jobs, and evaluates the rules of
-// the namespace persia.
+// the namespace persia, ten times as often, for a tenth of the minutes for which a replica has to be slow.
 type alerts struct{ address string }
 
 func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
@@ -37,6 +39,7 @@ func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
 	rules, err := client.Resource(schema.GroupVersionResource{Group: "monitoring.googleapis.com", Version: "v1", Resource: "rules"}).
 		Namespace("persia").Get(t.Context(), "persia", metav1.GetOptions{})
 	require.NoError(t, err)
+	spec := strings.NewReplacer("10m", "60s", "15m", "90s", `"30s"`, `"3s"`).Replace(string(testkit.Must(json.Marshal(rules.Object["spec"]))(t)))
 
 	write := func(name string, content any) string {
 		text := testkit.Must(yaml.Marshal(content))(t)
@@ -64,8 +67,8 @@ func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
 	prometheus := exec.CommandContext(t.Context(), "nsenter", "--target", strconv.Itoa(machines[0].PID), "--net", filepath.Join(dir, "usr/bin/prometheus"),
 		"--storage.tsdb.path", filepath.Join(dir, "data"), "--web.listen-address", a.address, "--log.level=error",
 		"--config.file", write("prometheus.yaml", object{
-			"global":     object{"scrape_interval": "15s"},
-			"rule_files": []string{write("rules.yaml", rules.Object["spec"])}, "scrape_configs": scrapes,
+			"global":     object{"scrape_interval": "1500ms"},
+			"rule_files": []string{write("rules.yaml", json.RawMessage(spec))}, "scrape_configs": scrapes,
 		}))
 	prometheus.Stdout, prometheus.Stderr = t.Output(), t.Output()
 	require.NoError(t, prometheus.Start())
@@ -73,33 +76,69 @@ func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
 	return a
 }
 
-// await waits until exactly some alerts fire, each as NAME JOB REPLICA, but for others that may fire, which
+// await waits until exactly some alerts have fired, each as NAME JOB REPLICA, but for others that may have, which
 // may have only a NAME.
 func (a alerts) await(t *testing.T, maybe []string, want ...string) {
 	t.Helper()
-	var firing []string
+	query := url.QueryEscape(`group without (ip_addr) (last_over_time(ALERTS{alertstate="firing"}[1h]))`)
+	var fired []string
 	assert.EventuallyWithT(t, func(c *assert.CollectT) {
-		answer, err := http.Get("http://" + a.address + "/api/v1/alerts")
+		answer, err := http.Get("http://" + a.address + "/api/v1/query?query=" + query)
 		require.NoError(c, err)
 		defer func() { _ = answer.Body.Close() }()
 		var found struct {
 			Data struct {
-				Alerts []struct {
-					Labels map[string]string
-					State  string
-				}
+				Result []struct{ Metric map[string]string }
 			}
 		}
 		require.NoError(c, json.NewDecoder(answer.Body).Decode(&found))
-		firing = nil
-		for _, alert := range found.Data.Alerts {
-			name := alert.Labels["alertname"]
-			text := strings.TrimSpace(strings.Join([]string{name, alert.Labels["persia_job"], alert.Labels["replica"]}, " "))
-			if alert.State == "firing" && !slices.Contains(maybe, name) && !slices.Contains(maybe, text) {
-				firing = append(firing, text)
+		fired = nil
+		for _, alert := range found.Data.Result {
+			name := alert.Metric["alertname"]
+			text := strings.TrimSpace(name + " " + alert.Metric["persia_job"] + " " + alert.Metric["replica"] + alert.Metric["exported_instance"])
+			if !slices.Contains(maybe, name) && !slices.Contains(maybe, text) {
+				fired = append(fired, text)
 			}
 		}
-		assert.ElementsMatch(c, want, firing)
-	}, 3*time.Minute, time.Second)
-	report(t, "alerts: %v", firing)
+		assert.ElementsMatch(c, want, fired)
+	}, 5*time.Minute, time.Second)
+	report(t, "alerts: %v", fired)
+}
+
+// testSlow slows replicas of a job down whose servers do not admit all IDs. Each time, the alert that says so fires, and no other.
+func (r *training) testSlow(t *testing.T) {
+	changed := func(file string, changes ...string) string {
+		text := testkit.Read(t, filepath.Join(repository, "examples", "training", file))
+		return r.volume.put(t, "slow/"+file, strings.NewReplacer(changes...).Replace(text))
+	}
+	job := r.arrivingJob(t, "slow", 6, object{"nats": object{"size": 1}, "enableMetrics": true, "dataloader": object{"replicas": 1}})
+	change(job["persiaEnv"].(object), object{
+		"PERSIA_GLOBAL_CONFIG": changed("global_config.yml", "push_interval_seconds: 10", "push_interval_seconds: 1"),
+		"PERSIA_NN_WORKER_ENTRY": changed("train.py", "import json", "import sys; sys.path.insert(0, '/opt/training'); import json",
+			"import Adam", "import Adam; from persia.embedding import EmbeddingConfig", "=Adam(lr=0.02)", "=Adam(lr=0.02), embedding_config=EmbeddingConfig(admit_probability=0.5)"),
+	})
+	// Lookups take some milliseconds.
+	job["env"] = append(job["env"].([]object)[3:], object{"name": "CLICKS_BATCHES", "value": "1000000"},
+		object{"name": "CLICKS_USERS", "value": "100000"}, object{"name": "CLICKS_BATCH_SIZE", "value": "10000"})
+	r.volume.arrive(t, "slow", 0, 1_000_000)
+	r.upWith(t, job)
+	alerts, want := r.watchAlerts(t, "slow"), []string{"PersiaSpoiledGradients slow"}
+	alerts.await(t, nil, want...)
+	const cpu, network = `while kill -STOP $0; do sleep 0.05; kill -CONT $0; sleep 0.001; done`, `exec strace --attach $0 --follow-forks --output /dev/null --trace epoll_wait --inject epoll_wait:delay_exit=50000`
+	for _, fault := range []struct{ alert, pod, program, slow string }{
+		{"PersiaSlowEmbeddingWorker", "slow-embedding-worker-1", "/persia-embedding-worker", cpu},
+		{"PersiaSlowServer", "slow-embedding-ps-1", "/persia-embedding-parameter-server", cpu},
+		{"PersiaSlowNetwork", "slow-embedding-worker-1", "/persia-embedding-worker", network},
+	} {
+		t.Run(fault.alert, func(t *testing.T) {
+			began, pid := time.Now(), r.processes(t, r.pod(t, fault.pod).UID, fault.program)[0].PID
+			slow := exec.CommandContext(t.Context(), "sh", "-c", fault.slow, strconv.Itoa(pid))
+			slow.Stderr = t.Output()
+			require.NoError(t, slow.Start())
+			t.Cleanup(func() { _, _ = slow.Wait(), syscall.Kill(pid, syscall.SIGCONT) })
+			want = append(want, fault.alert+" slow rep_1")
+			alerts.await(t, nil, want...)
+			report(t, "%s after %.0f s", fault.alert, time.Since(began).Seconds())
+		})
+	}
 }

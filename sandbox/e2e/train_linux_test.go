@@ -43,7 +43,8 @@ func (r *training) test(t *testing.T) {
 		{"network policies", r.testPolicies},
 		{"interrupted", r.testInterrupted},
 		{"recovery", r.testKept},
-	}[:forms(2, 4)] {
+		{"slow replicas", r.testSlow},
+	}[:forms(2, 5)] {
 		if !t.Run(scenario.name, scenario.test) {
 			return
 		}

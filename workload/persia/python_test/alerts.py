@@ -25,7 +25,11 @@ class History(test_ledger.Ledgers):
         super().__init__("setUp")
         self.setUp()
         self.series, self.scrapes, self.groups, self.chance, self.played = {}, 0, {}, chance, job
-        self.loss, self.slow, self.memory = lambda: chance.uniform(0.4, 0.7), 1, chance.uniform(0.3, 0.9)
+        self.loss, self.memory = lambda: chance.uniform(0.4, 0.7), chance.uniform(0.3, 0.9)
+        # PERSIA's servers and embedding workers, what they take, whether the job waits for data, and what is wrong with the second of each.
+        self.servers, self.workers = chance.randint(2, 3), chance.choice((1, 2, 3, 5))
+        self.table, self.prepares, self.network = (10 ** chance.uniform(-3, -0.5) for _ in range(3))
+        self.waits, self.waits_until, self.slow, self.starved, self.late, self.misses = 0.01, 0, 1, 1, 0, 0
         self.most, self.period, self.begin = 1000, chance.uniform(600, 1800), chance.uniform(20, 400)
         self.reports_progress = chance.random() < 0.5
         self.coordinates, self.others = True, True  # whether nn-worker 0 pushes, and whether other replicas do
@@ -60,12 +64,27 @@ class History(test_ledger.Ledgers):
             self.push("/run/1/role/dataloader/replica/0", lambda: {"persia_replica_alive": 1})
         if self.job.machine.phase == "start" and self.coordinates:
             metrics.push({"loss": self.loss()})
-            for server in range(3):
-                took = 0.01 * self.chance.uniform(0.5, 1.5) * (self.slow if server == 2 else 1)
-                self.push(f"/instance/{server}", lambda took=took, server=server: {f'lookup_hashmap_time_cost_sec{{ip_addr="{server}"}}': took})
+            self.look_up()
         for name, value in (sample for group in self.groups.values() for sample in group.items()):
             self.series.setdefault(name, {})[self.scrapes] = str(value)
         self.scrapes += 1
+
+    def look_up(self):
+        """Be PERSIA's programs, which push what the last lookup took, again and again while no other comes."""
+        self.waits_until = max(self.waits_until, self.now + self.chance.uniform(60, 3600) * (self.chance.random() < self.waits))
+        if self.now < self.waits_until:
+            return
+
+        def took(seconds):
+            return seconds * self.chance.lognormvariate(0, 0.5) * (self.chance.uniform(5, 50) if self.chance.random() < 0.01 else 1)
+
+        tables = [self.table * (self.slow if server == 1 else 1) for server in range(self.servers)]
+        for role, number in [*((1, server) for server in range(self.servers)), *((2, worker) for worker in range(self.workers))]:
+            starved, late = (self.starved, self.late) if number == 1 else (1, 0)
+            labels = f'persia_job="{self.played}", exported_instance="rep_{number}", ip_addr="10.{role}.{self.job.machine.attempt // 3}.{number}"'
+            self.groups[labels] = {f"{name}{{{labels}}}": value for name, value in (
+                {"lookup_hashmap_time_cost_sec": took(tables[number]), "gradient_id_miss_count": self.misses * self.scrapes} if role == 1 else
+                {"lookup_rpc_time_cost_sec": max(map(took, tables)) + starved * took(self.network) + late, **{f"lookup_{part}process_time_cost_sec": starved * took(self.prepares) for part in ("pre", "post")}}).items()}
 
     def attempt(self, checkpoints, end, rest=0.5):
         """Live through an attempt that trains on for a part of its usual time after its last checkpoint."""
@@ -84,11 +103,12 @@ class History(test_ledger.Ledgers):
     def test(self, alert):
         """Return a test that the alert fires, and no other, none in the quiet part before, and none while the job is
         suspended."""
-        samples = [{"labels": f'{{alertname="{alert}", persia_job="{self.played}"}}', "value": 1}] if alert else []
+        second = 'exported_instance="rep_1", ' if alert.startswith("PersiaSlow") else ""
+        samples = [{"labels": f'{{alertname="{alert}", {second}persia_job="{self.played}"}}', "value": 1}] if alert else []
         fired = self.scrapes
         self.leave(False, 4500)
         return {"interval": f"{SCRAPE}s", "input_series": [{"series": series, "values": " ".join(known.get(scrape, "_") for scrape in range(self.scrapes))} for series, known in self.series.items()],
-                "promql_expr_test": [{"expr": 'group by (alertname, persia_job) (count_over_time(ALERTS{alertstate="firing"}[1w]))', "eval_time": f"{scrape * SCRAPE}s", "exp_samples": expected}
+                "promql_expr_test": [{"expr": 'group by (alertname, persia_job, exported_instance) (count_over_time(ALERTS{alertstate="firing"}[1w]))', "eval_time": f"{scrape * SCRAPE}s", "exp_samples": expected}
                                      for scrape, expected in ((self.calm, []), (fired, samples))] + [
                     {"expr": 'ALERTS{alertstate="firing"}', "eval_time": f"{self.scrapes * SCRAPE}s", "exp_samples": []}]}
 
@@ -105,7 +125,10 @@ FAULTS = [
     ("PersiaReplicaEndsAttempts", {}, [(1, "a command fails"), (1, "the coordinator's pod leaves")] * 3),
     ("PersiaReplicaUnreachable", {}, [(1, "a replica is silent")] * 2),
     ("PersiaCoordinatorLost", {"away": 1800}, [(1, "the coordinator's node is lost")]),
-    ("PersiaSlowServer", {"slow": 8}, COMPLETE),
+    ("PersiaSlowServer", {"slow": 8, "table": 0.02, "waits": 0}, COMPLETE),
+    ("PersiaSlowEmbeddingWorker", {"starved": 5, "prepares": 0.01, "workers": 2, "waits": 0}, COMPLETE),
+    ("PersiaSlowNetwork", {"late": 0.05, "network": 0.003, "table": 0.02, "workers": 2, "waits": 0}, COMPLETE),
+    ("PersiaSpoiledGradients", {"misses": 3}, COMPLETE),
     ("PersiaLossIsNaN", {"loss": lambda: float("nan")}, COMPLETE),
     ("PersiaMemoryNearLimit", {"memory": 0.95}, COMPLETE),
 ]

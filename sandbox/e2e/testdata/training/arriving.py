@@ -32,5 +32,5 @@ def arrived():
 
 
 if __name__ == "__main__":
-    clicks.Clicks = ArrivingClicks
+    clicks.Clicks, clicks.USERS = ArrivingClicks, int(os.environ.get("CLICKS_USERS", clicks.USERS))
     data_loader.main()
