@@ -107,8 +107,7 @@ func TestQuotas(t *testing.T) {
 			}
 		})
 	}
-	s, err := testkit.Load(t, inQueue.And(edits{"persia:nodePools[0].nodes": 5, "persia:nodePools[0].spareNodes": 3}))
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, inQueue.And(edits{"persia:nodePools[0].nodes": 5, "persia:nodePools[0].spareNodes": 3})))(t)
 	assert.Equal(t, replica, s.Quotas(s.Queue.Teams[0])[0], "spare nodes belong to no team")
 	s = testkit.Must(testkit.Load(t, inQueue))(t)
 	ps := s.Quotas(s.Queue.Teams[0])[2].Plus(s.Quotas(s.Queue.Teams[1])[2])

@@ -24,8 +24,7 @@ func TestStackFile(t *testing.T) {
 	original, copied := filepath.Join(project, "Pulumi.dev.yaml"), filepath.Join(dir, "Pulumi.dev.yaml")
 	write(t, original, "config:\n  persia:project: first\n")
 	s := Options{Stacks: project, Stack: "dev"}
-	_, err := s.writeStackFile(dir)
-	require.NoError(t, err)
+	testkit.Must(s.writeStackFile(dir))(t)
 	write(t, copied, "encryptionsalt: v1:salt\nconfig:\n  persia:project: first\n")
 	write(t, original, `
 secretsprovider: gcpkms://projects/p

@@ -131,8 +131,7 @@ func boundPod(name string) *corev1.Pod {
 
 func (a *testAgent) create(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
-	_, err := a.client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	require.NoError(t, err)
+	testkit.Must(a.client.CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}))(t)
 }
 
 func TestAProgramRunsAsLongAsItsPod(t *testing.T) {
@@ -159,8 +158,7 @@ func TestATerminatingPodsProgramEnds(t *testing.T) {
 	a.awaitLog(t, "p", "pid", 1)
 	now := metav1.Now()
 	pod.DeletionTimestamp = &now
-	_, err := a.client.CoreV1().Pods("n").Update(t.Context(), pod, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	testkit.Must(a.client.CoreV1().Pods("n").Update(t.Context(), pod, metav1.UpdateOptions{}))(t)
 	a.awaitLog(t, "p", "asked to end", 1)
 }
 

@@ -70,8 +70,7 @@ func TestAProgramServes(t *testing.T) {
 	t.Cleanup(stop)
 
 	pod := servingPod()
-	_, err := client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{})
-	require.NoError(t, err)
+	testkit.Must(client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{}))(t)
 	r := &runner{
 		options: a.options, client: client, pod: pod, container: pod.Spec.Containers[0], logger: slog.New(slog.DiscardHandler),
 	}
@@ -102,8 +101,7 @@ func throughProxy(t *testing.T, proxy, address string) string {
 	t.Helper()
 	connection := testkit.Must(net.Dial("unix", proxy))(t)
 	defer func() { _ = connection.Close() }()
-	_, err := io.WriteString(connection, "CONNECT "+address+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-	require.NoError(t, err)
+	testkit.Must(io.WriteString(connection, "CONNECT "+address+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"))(t)
 	client := &http.Client{Transport: &http.Transport{Dial: func(string, string) (net.Conn, error) { return connection, nil }}}
 	const accepted = "HTTP/1.1 200 OK\r\n\r\n"
 	head := make([]byte, len(accepted))
@@ -136,8 +134,7 @@ func TestMounted(t *testing.T) {
 
 	go r.keepMounted(t.Context(), at, t.Output())
 	secret.Data = map[string][]byte{"tls.crt": []byte("certificate")}
-	_, err := client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{})
-	require.NoError(t, err)
+	testkit.Must(client.CoreV1().Secrets("n").Update(t.Context(), secret, metav1.UpdateOptions{}))(t)
 	certificate := filepath.Join(at.mounts["/certificate"], "tls.crt")
 	require.Eventually(t, func() bool { _, err := os.Stat(certificate); return err == nil }, testkit.Patience, 10*time.Millisecond)
 	assert.Equal(t, "certificate", testkit.Read(t, certificate))

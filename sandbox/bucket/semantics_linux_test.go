@@ -339,8 +339,7 @@ func TestSidecar(t *testing.T) {
 			}
 			for range fileSize >> 20 {
 				for _, file := range files {
-					_, err := file.Write(make([]byte, 1<<20))
-					require.NoError(t, err)
+					testkit.Must(file.Write(make([]byte, 1<<20)))(t)
 				}
 			}
 			for _, file := range files {

@@ -113,8 +113,7 @@ func TestAMachineFollowsItsNode(t *testing.T) {
 		require.Eventually(t, func() bool { return runs(node, program) == want }, time.Minute, 100*time.Millisecond, "%s runs %s: %t", node, program, want)
 	}
 	becomes("node-a", "containerd", true)
-	_, err := client.CoreV1().Nodes().Create(t.Context(), realNode("node-b"), metav1.CreateOptions{})
-	require.NoError(t, err)
+	testkit.Must(client.CoreV1().Nodes().Create(t.Context(), realNode("node-b"), metav1.CreateOptions{}))(t)
 	assert.Never(t, func() bool { return fileExists(filepath.Join(o.Dir, "node-b")) }, 3*poll, 100*time.Millisecond)
 
 	require.NoError(t, client.CoreV1().Nodes().Delete(t.Context(), "node-a", metav1.DeleteOptions{}))

@@ -71,8 +71,7 @@ func TestStop(t *testing.T) {
 			output := testkit.Must(cmd.StdoutPipe())(t)
 			require.NoError(t, cmd.Start())
 			t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
-			_, err := output.Read(make([]byte, 16))
-			require.NoError(t, err)
+			testkit.Must(output.Read(make([]byte, 16)))(t)
 			p := testkit.Must(Find(cmd.Process.Pid))(t)
 
 			require.NoError(t, Stop(t.Context(), test.grace, p))

@@ -114,8 +114,7 @@ func TestLoggerReachesTheEngineThatAttached(t *testing.T) {
 	p := numbered(1, func() {})
 	log := &p.Log
 	log.Warn(t.Context(), "urn", "dropped before there is an engine")
-	_, err := connect(t, serving(t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()})
-	require.NoError(t, err)
+	testkit.Must(connect(t, serving(t, p)).Attach(t.Context(), &pulumirpc.PluginAttach{Address: listener.Addr().String()}))(t)
 
 	log.Status(t.Context(), resource.URN("urn"), "120/240 ready")
 	log.Warn(t.Context(), resource.URN("urn"), "deprecated")

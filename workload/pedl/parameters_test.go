@@ -234,8 +234,7 @@ func imagePart(part int) lookup {
 func number(of lookup) lookup {
 	return func(t *testing.T, r *testkit.Recorder) any {
 		var n float64
-		_, err := fmt.Sscan(of(t, r).(string), &n)
-		require.NoError(t, err)
+		testkit.Must(fmt.Sscan(of(t, r).(string), &n))(t)
 		return n
 	}
 }
