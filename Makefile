@@ -105,7 +105,7 @@ lint: $(LINTERS) ## Check formatting, Go, Python, and workflows.
 	$(LINTERS)/bin/zizmor --quiet --offline --min-severity medium .github
 	$(LINTERS)/bin/ruff check
 	$(LINTERS)/bin/mypy workload/persia/*.py workload/queue/provisioner.py
-	cd workload/persia && ../../$(LINTERS)/bin/mypy --config-file strict.ini machine.py events.py ledger.py roster.py
+	cd workload/persia && ../../$(LINTERS)/bin/mypy --config-file strict.ini machine.py events.py ledger.py roster.py speed.py
 
 $(LINTERS): scripts/linters.txt
 	python3 -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check --requirement $<

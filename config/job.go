@@ -48,6 +48,8 @@ type Job struct {
 	CheckpointSeconds int `json:"checkpointSeconds,omitempty" max:"86400"`
 	// RestartSeconds is how long a new attempt takes until it trains, for that interval.
 	RestartSeconds int `json:"restartSeconds,omitempty" default:"600" max:"86400"`
+	// Checks measures the machine of each replica before an attempt, to name slow ones.
+	Checks bool `json:"checks,omitempty" default:"true"`
 	// EnableMetrics adds a Pushgateway to which the roles push metrics.
 	EnableMetrics bool `json:"enableMetrics,omitempty" default:"true"`
 	// LogLevel is one of trace, debug, info, warn and error.

@@ -79,6 +79,7 @@ var computedEnv = map[string][]string{
 	"runId":     {"PERSIA_RUN"},
 	"name":      {"PERSIA_JOB", "PERSIA_TOKEN"},
 	"engine":    {"PERSIA_ONCE"},
+	"checks":    {"PERSIA_NODE"},
 	"mounts":    {"PERSIA_CKPT_ROOT", "PERSIA_SCRATCH"},
 	"recovery":  {"PERSIA_RECOVERY", "PERSIA_SERVER", "PERSIA_DENSE_DIR", "PERSIA_KEEP_EMBEDDINGS"},
 	"resources": {"PERSIA_GPUS"},

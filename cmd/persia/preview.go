@@ -314,18 +314,13 @@ func previewAndComment(stack, title string, command []string, out, log io.Writer
 func previewOf(stack string, command []string, log io.Writer) (*preview, error) {
 	_, _ = fmt.Fprintf(log, "previewing the stack %s …\n", stack)
 	p, code, err := readPreview(stack, command, log)
-	if why := p.why(); err == nil && code != 0 && why != "" {
+	if err == nil && code != 0 {
 		// Without an error of the engine, the command says why, here or in the log.
-		err = errors.New(wrapped(why, terminalWidth(os.Stderr)))
+		if why := cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages)); why != "" {
+			err = errors.New(wrapped(why, terminalWidth(os.Stderr)))
+		}
 	}
 	return p, ends(code, err)
-}
-
-func (p *preview) why() string {
-	if p == nil {
-		return ""
-	}
-	return cmp.Or(strings.Join(p.errors, "\n"), strings.TrimSpace(p.messages))
 }
 
 // restarts returns what the program says of pods that end (effects.Text).

@@ -57,8 +57,15 @@ def train(ctx, trained):
         number = int(batch.consume_all_meta_data())
         if number in trained:
             raise SystemExit(f"batch {number} came twice")
+        began = time.monotonic()
         output, labels = ctx.forward(batch)
-        loss = float(ctx.backward(loss_of(output, labels[0])))
+        loss = loss_of(output, labels[0])
+        if step % 10 == 9:
+            # A GPU works on when a call has returned. In the backward pass, all wait for the slowest.
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            metrics.push({"step_seconds": time.monotonic() - began}, f"/rank/{get_rank()}")
+        loss = float(ctx.backward(loss))
         trained.add(number)
         tell()
         if step % 10 == 0 and get_rank() == 0:

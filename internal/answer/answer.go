@@ -32,6 +32,8 @@ type Document struct {
 		Full               bool
 		Stuck              float64
 		Strange            few
+		// Slow are replicas whose machines are slow, and what to do.
+		Slow few
 	}
 	// Hangs is how long a volume has not answered, if that is too long.
 	Hangs      float64
@@ -79,11 +81,12 @@ func (d Document) String() string {
 		return joined(fmt.Sprintf("running attempt %d%s: %d of %d nn-workers and %d of %d dataloaders have finished", d.Attempt,
 			told(d.Partial, ", with the memory of servers"),
 			d.Finished["nn-worker"], d.Replicas["nn-worker"], d.Finished["dataloader"], d.Replicas["dataloader"]),
-			d.Waits.String(), told(t.Stuck > 0, "no sign of progress for %g s or longer", t.Stuck), cmp.Or(hangs, read), write, t.Strange.String())
+			d.Waits.String(), t.Slow.String(),
+			told(t.Stuck > 0, "no sign of progress for %g s or longer", t.Stuck), cmp.Or(hangs, read), write, t.Strange.String())
 	case "waiting":
 		waits := cmp.Or(d.Waits.String(), told(d.Looks, "reading the checkpoints"), "backing off")
 		return joined(fmt.Sprintf("waiting after attempt %d (%s): %s", d.Attempt, cmp.Or(read, d.Reason), waits),
-			t.Lacks, hangs, write, t.Strange.String())
+			t.Lacks, t.Slow.String(), hangs, write, t.Strange.String())
 	case "recording":
 		// Until its end is recorded, the loss of all pods would start the job again.
 		return fmt.Sprintf("finished in attempt %d; %s", d.Attempt,

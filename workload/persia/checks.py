@@ -1,6 +1,7 @@
 """Checks the requirements of a command, without which it would fail after minutes, or hang."""
 
 import contextlib
+import json
 import os
 import socket
 import sys
@@ -9,6 +10,7 @@ import threading
 import time
 import urllib.parse
 
+import speed
 from link import full_name
 from processes import Command
 from record import lost_bucket
@@ -60,45 +62,46 @@ class Files:
         self.found = self.lost or before(self.role, self.environment)
 
 
-class GPUs:
-    """Checks whether PyTorch can use the GPUs that a replica has requested: a script that falls
-    back to the CPU would train for weeks. PyTorch takes a minute to load from a cold disk, and a
-    broken driver may hang, so this runs in a process of its own."""
+class Machine:
+    """Checks whether PyTorch can use the GPUs that a replica has requested (a script that falls back to the CPU would train for
+    weeks), and measures the machine if there is a following replica, or an empty one. PyTorch takes a minute to load from a cold
+    disk, and a broken driver may hang, so speed.py is a process of its own."""
 
-    def __init__(self, environment, clock=time.monotonic):
+    def __init__(self, environment, following=None, clock=time.monotonic):
         self.environment = environment
         self.wanted = int(environment.get("PERSIA_GPUS", "0"))
         self.seconds = float(environment.get("PERSIA_GPU_SECONDS", "300"))
         self.clock, self.asked = clock, clock()
         self.command, self.output = None, None
-        if self.wanted:
+        self.found = {}
+        if self.wanted or following is not None:
             self.output = tempfile.TemporaryFile("w+")
             python = environment.get("PERSIA_PYTHON", sys.executable)
-            count = "import torch; print(torch.cuda.device_count() if torch.cuda.is_available() else 0)"
-            self.command = Command([python, "-c", count], environment, self.output)
+            arguments = [str(self.wanted)] + ([] if following is None else [following])
+            self.command = Command([python, "-B", speed.__file__] + arguments, environment, self.output)
 
     def waiting(self):
-        """Report whether PyTorch has not answered, and has time left."""
+        """Report whether the process has not answered, and has time left."""
         return self.command is not None and self.command.status() is None and self.clock() - self.asked < self.seconds
 
     def trouble(self):
-        """Return why PyTorch cannot use the GPUs, or None."""
+        """Return why PyTorch cannot use the GPUs, or None. What was found remains."""
+        if self.command and self.command.status() == 0:
+            self.output.seek(0)
+            with contextlib.suppress(ValueError, IndexError):
+                self.found = json.loads(self.output.read().splitlines()[-1])
         if not self.wanted:
             return None
-        status = self.command.status()
-        if status is None:
+        if self.command.status() is None:
             return (
                 f"PyTorch has not said within {self.seconds:g} s which GPUs it sees: does nvidia-smi answer on the node, "
                 f"and is the driver in {DRIVER}?"
             )
-        self.output.seek(0)
-        said = self.output.read().split()
-        if status != 0 or not said or not said[-1].isdigit():
+        if "gpus" not in self.found:
             return "PyTorch cannot be asked for its GPUs"
-        found = int(said[-1])
-        if found < self.wanted:
+        if self.found["gpus"] < self.wanted:
             return (
-                f"PyTorch sees {found} GPUs and the replica has asked for {self.wanted}: is the driver in {DRIVER}, "
+                f"PyTorch sees {self.found['gpus']} GPUs and the replica has asked for {self.wanted}: is the driver in {DRIVER}, "
                 "and is PyTorch one for CUDA?"
             )
         return None

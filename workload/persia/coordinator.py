@@ -79,10 +79,8 @@ class Coordinator:
             self.happens(events.Ticked)
             time.sleep(self.machine.moment())
 
-        def work(actions):
-            return lambda: self.do(actions.get())
-
-        for job in [tick] + [work(actions) for actions in dict.fromkeys(self.queues.values())]:
+        jobs = [lambda actions=actions: self.do(actions.get()) for actions in dict.fromkeys(self.queues.values())]
+        for job in [tick] + jobs:
             threading.Thread(target=self.repeat, args=(job,), daemon=True).start()
 
     def repeat(self, job):

@@ -32,7 +32,7 @@ type exporter struct {
 }
 
 // ofJobs selects the series of the chosen jobs, by the label that the collector adds.
-var ofJobs = []string{`persia_job=~"$job"`}
+var ofJobs = []string{`persia_job=~"$job"`, `cluster=~"$cluster"`}
 
 var exporters = map[string]exporter{
 	// launch.py, machine.py, and the training scripts of the examples: TestPushedMetrics.
@@ -55,11 +55,13 @@ var exporters = map[string]exporter{
 		"persia_job_seconds":                     gauge,
 		"persia_job_partial_attempts":            gauge,
 		"persia_job_failures_total":              counter,
+		"persia_job_slow_ratio":                  gauge,
 	}},
 	"training scripts": {ofJobs, map[string]string{
 		"persia_model_loss":            gauge,
 		"persia_model_auc":             gauge,
 		"persia_model_rows_per_second": gauge,
+		"persia_model_step_seconds":    gauge,
 	}},
 
 	// The Pushgateway's own, for all that push to it.
@@ -79,23 +81,19 @@ var exporters = map[string]exporter{
 		"update_gradient_time_cost_sec":    gauge,
 	}},
 	"persia-embedding-server/src/embedding_parameter_service/mod.rs": {ofJobs, map[string]string{
-		"index_miss_count":                     counter,
-		"index_miss_ratio":                     gauge,
-		"gradient_id_miss_count":               counter,
-		"lookup_hashmap_time_cost_sec":         gauge,
-		"set_embedding_time_cost_sec":          gauge,
-		"lookup_inference_batch_time_cost_sec": gauge,
-		"decode_indices_time_cost_sec":         gauge,
-		"encode_embedding_time_cost_sec":       gauge,
+		"index_miss_count":             counter,
+		"index_miss_ratio":             gauge,
+		"gradient_id_miss_count":       counter,
+		"lookup_hashmap_time_cost_sec": gauge,
+		"set_embedding_time_cost_sec":  gauge,
 	}},
-	"persia-incremental-update-manager/src/lib.rs": {ofJobs, map[string]string{"inc_update_delay_sec": gauge}},
 
 	// GKE's own DCGM exporter, of persia:cluster.monitoring.components. Its metrics and labels
 	// were recorded from a cluster of version 1.34 in
 	// https://github.com/elideng-sg/hypercomputer-internode-deepdive/blob/8af85188fc3772c4d18ecd84989b8a6c3686caf8/assets/lab-10/dcgm-metrics-raw.txt.
 	// GKE collects them without the labels of the exporter's pod (scrape-config.txt), so
 	// namespace and pod are of the pod that has the GPU.
-	"DCGM exporter": {[]string{`namespace="persia"`, `pod=~"$job-nn-worker-.*"`}, map[string]string{
+	"DCGM exporter": {[]string{`namespace="persia"`, `pod=~"($job)-nn-worker-.*"`, `cluster=~"$cluster"`}, map[string]string{
 		"DCGM_FI_PROF_SM_ACTIVE": gauge,
 		"DCGM_FI_DEV_GPU_UTIL":   gauge,
 		"DCGM_FI_DEV_FB_USED":    gauge,
@@ -105,7 +103,7 @@ var exporters = map[string]exporter{
 	// The exporter that metrics of persia:nats adds. It exports each number of a server's /varz as a gauge:
 	// initMetricsFromServers in https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go.
 	// TestNATS in sandbox/e2e asks a server.
-	"NATS exporter": {[]string{`namespace="nats-io"`}, map[string]string{
+	"NATS exporter": {[]string{`namespace="nats-io"`, `($job)-nats`, `cluster=~"$cluster"`}, map[string]string{
 		"gnatsd_varz_in_msgs":        total,
 		"gnatsd_varz_out_msgs":       total,
 		"gnatsd_varz_in_bytes":       total,
@@ -156,8 +154,8 @@ func TestPushedMetrics(t *testing.T) {
 	for files, pushes := range map[string]struct{ program, with, prefix, values string }{
 		"launch.py":                    {"replicas", "gateway.py", "", `(?s)def values\(self\):.*?(\{.*?\n +\})`},
 		"machine.py ledger.py":         {"coordinator", "gateway.py", "", `(["']persia_job_\w+(?:"[]:]|\{\{))`},
-		examples + "shop/train.py":     {"training scripts", examples + "shop/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
-		examples + "training/train.py": {"training scripts", examples + "training/metrics.py", "persia_model_", `metrics\.push\((\{.*\})\)`},
+		examples + "shop/train.py":     {"training scripts", examples + "shop/metrics.py", "persia_model_", `metrics\.push\((\{.*?\})[,)]`},
+		examples + "training/train.py": {"training scripts", examples + "training/metrics.py", "persia_model_", `metrics\.push\((\{.*?\})[,)]`},
 	} {
 		names, text := map[string]bool{}, ""
 		for _, file := range strings.Fields(files) {

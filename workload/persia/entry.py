@@ -11,15 +11,11 @@ import time
 
 import checks
 import gateway
-from processes import Command, adopt
+from processes import Command, adopt, heed_signals, log
 from roster import NN_WORKER
 
 # How long the script may take to end, of the 30 s that such a pod has.
 STOP_SECONDS = 20
-
-
-def log(text):
-    print(f"entry.py: {text}", file=sys.stderr, flush=True)
 
 
 def script_environment(environment):
@@ -64,7 +60,7 @@ class Script:
 
     def no_gpus(self):
         """Return why PyTorch cannot use the GPUs, or None. Return None if the pod has to end."""
-        check = checks.GPUs(self.environment)
+        check = checks.Machine(self.environment)
         while check.waiting() and not self.stopped:
             time.sleep(0.2)
         trouble = None if self.stopped else check.trouble()
@@ -72,23 +68,16 @@ class Script:
             check.command.stop(STOP_SECONDS)
         return trouble
 
-    def stop(self, *_):
-        """Handle SIGTERM: the pod has to end."""
-        self.stopped = True
-
 
 def main(environment, arguments):
     adopt()
     script = Script(script_environment(environment), arguments)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, script.stop)
+    heed_signals(script)
     # The first process of a pod pushes for all.
-    metrics = gateway.of(environment, log) if environment.get("LOCAL_RANK", "0") == "0" else None
-    if metrics:
-        metrics.keep_pushing(script.values)
+    metrics = gateway.of(environment if environment.get("LOCAL_RANK", "0") == "0" else {}, log)
+    metrics.keep_pushing(script.values)
     script.status = script.run()
-    if metrics:
-        metrics.push(script.values)
+    metrics.push(script.values)
     return script.status
 
 

@@ -95,6 +95,9 @@ func launchEnv(args JobArgs, names names, role role, scratch []string) []corev1.
 			env = append(env, corev1.EnvVar{Name: "PERSIA_SERVER", Value: fmt.Sprintf("127.0.0.1:%d", role.Port)})
 		}
 	}
+	if args.Job.Checks {
+		env = append(env, kube.FieldEnv("PERSIA_NODE", "spec.nodeName"))
+	}
 	env = append(env, gpuEnv(*role.Role)...)
 	if root := role.CheckpointRoot(); root != "" {
 		env = append(env, corev1.EnvVar{Name: config.EnvCheckpoints, Value: root})

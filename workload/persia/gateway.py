@@ -23,7 +23,7 @@ class Gateway:
         """Replace the values in the gateway with the values that a function returns."""
         with self.lock:
             try:
-                known = values()
+                known = self.address and self.path and values()
                 if known:
                     self.put(known)
                 self.failed = False
@@ -34,9 +34,9 @@ class Gateway:
 
     def put(self, values):
         body = ""
-        for family, names in itertools.groupby(values, lambda name: name.partition("{")[0]):
+        for family, items in itertools.groupby(values.items(), lambda item: item[0].partition("{")[0]):
             body += f"# TYPE {family} {'counter' if family.endswith('_total') else 'gauge'}\n"
-            body += "".join(f"{name} {values[name]}\n" for name in names)
+            body += "".join(f"{name} {value}\n" for name, value in items)
         headers = {"Content-Type": "text/plain; version=0.0.4"}
         request = urllib.request.Request(f"http://{self.address}{self.path}", body.encode(), headers, method="PUT")
         direct.open(request, timeout=10).close()
@@ -70,10 +70,8 @@ def memory_ratio(groups="/sys/fs/cgroup"):
 
 
 def of(environment, log, whole_job=False):
-    """Return the place of a replica or of the job in the gateway that an environment names, or None."""
-    address, path = environment.get("PERSIA_METRICS_GATEWAY_ADDR"), environment.get("PERSIA_REPLICA_METRICS")
-    if not address or not path:
-        return None
+    """Return the place of a replica or the job in the gateway that an environment names, or one that takes nothing."""
+    address, path = environment.get("PERSIA_METRICS_GATEWAY_ADDR"), environment.get("PERSIA_REPLICA_METRICS", "")
     if whole_job:
         # A push replaces the last one to the same path: with the run in it, a run that failed would stay.
         path = "/".join(path.split("/")[:4])

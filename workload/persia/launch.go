@@ -16,7 +16,7 @@ import (
 // scriptFiles are the files that every replica starts with: launch.py, the modules that it imports, and the script
 // that starts the roles of releases without persia-launcher.
 //
-//go:embed launch.py entry.py settings.py coordinator.py machine.py memory.py events.py roster.py record.py ledger.py
+//go:embed launch.py entry.py settings.py coordinator.py machine.py memory.py speed.py events.py roster.py record.py ledger.py
 //go:embed checkpoints.py server.py link.py checks.py gateway.py processes.py roles.sh
 var scriptFiles embed.FS
 

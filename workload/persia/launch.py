@@ -9,6 +9,7 @@ job's completion tells apart.
 import http.client
 import os
 import signal
+import socket
 import sys
 import time
 import uuid
@@ -20,8 +21,9 @@ import machine
 import memory
 import processes
 import server
+import speed
 from link import Link, Refused
-from processes import Command
+from processes import Command, log
 from settings import Settings
 
 # How long the coordinator's pod waits for its last record, and how much later data loaders start, in seconds.
@@ -50,7 +52,7 @@ class Replica:
         self.over = False  # whether the job is complete or has failed
         self.command = None  # the command, or the check of the GPUs that runs before it
         self.ending = False  # whether the command or processes that it left have to end
-        self.gpus = None  # the check of the GPUs, until it is done
+        self.check = None  # the check of the GPUs, until it is done
         self.memory = 0  # the name of the memory that the command has, see machine.py
         self.loading = None  # how a server gets its part of that, until it has it
         self.blocked = ""  # why no attempt can start with this replica
@@ -61,9 +63,10 @@ class Replica:
         self.soon = None  # after how long it reports again, if an attempt is about to start
         self.told = (0, 0.0)  # which attempt it was told to start, and when
         self.silence = settings.lost_seconds  # how long the command runs without an answer
-        self.was_running = False  # whether the command ran when the pod had to end
         self.stopped = False  # not an Event, which a signal handler could deadlock on
         self.reported = self.logged = None
+        address = speed.take() if settings.node else ""
+        self.speed = {"node": settings.node, "pod": socket.gethostname(), "address": address, "checks": []}
 
     def run(self):
         """Follow the coordinator's orders until the pod has to end and the command has ended. Return the exit status."""
@@ -73,7 +76,6 @@ class Replica:
             stopped = self.stopped
             if stopped and self.state == "running":
                 # The command gets all of the pod's time to end.
-                self.was_running = True
                 self.end_processes(float("inf"))
             self.watch()
             if stopped and not self.ending:
@@ -119,10 +121,10 @@ class Replica:
             self.ends()
 
     def watch_command(self):
-        """Check the command, or the check of the GPUs before it."""
+        """Check the command, or the check of the machine before it."""
         status = self.command.status() if self.command else None
-        if self.gpus:
-            self.watch_gpus()
+        if self.check:
+            self.watch_check()
         elif status == 0:
             self.become("finished", "")
         elif status is not None:
@@ -158,7 +160,7 @@ class Replica:
             if self.hangs():
                 self.say(self.hangs())
             return
-        self.ending, self.gpus = False, None
+        self.ending, self.check = False, None
         if self.state != "failed" and not self.stopped:
             self.become("waiting", "told to end")
 
@@ -166,12 +168,15 @@ class Replica:
         """Return which process cannot be killed, or ""."""
         return self.command.hangs(self.settings.hang_seconds) if self.ending else ""
 
-    def watch_gpus(self):
-        """Start the command when the check of the GPUs has succeeded."""
-        if self.gpus.waiting() and not self.forsaken():
+    def watch_check(self):
+        """Start the command when the check of the machine has succeeded."""
+        if self.check.waiting() and not self.forsaken():
             return
-        check, self.gpus = self.gpus, None
+        check, self.check = self.check, None
         trouble = self.forsaken() or check.trouble()
+        if check.found.get("figures"):
+            log(f"attempt {self.attempt}: measured {check.found['figures']}")
+            self.speed["checks"] = [check.found] + self.speed["checks"][:1]
         if trouble:
             self.become("failed", trouble)
             return
@@ -208,7 +213,7 @@ class Replica:
             "run": self.settings.run, "pod": self.settings.pod, "revision": self.settings.revision,
             "instance": self.instance, "since": self.since, "attempt": self.attempt, "memory": self.memory, "progress": self.progress(),
             "state": self.state, "reason": self.reason, "doubts": self.doubts, "blocked": self.blocked,
-            "ending": self.ending, "hangs": self.hangs(), "leaving": leaving, "done": self.done,
+            "ending": self.ending, "hangs": self.hangs(), "leaving": leaving, "done": self.done, "speed": self.speed,
             # Without a JobSet, a change of the job starts it again.
             "failed": self.failed if self.settings.once else "",
         }
@@ -341,21 +346,18 @@ class Replica:
             self.become("failed", trouble)
             return
         try:
-            self.gpus = checks.GPUs(environment)
+            self.check = checks.Machine(environment, order.get("next", "") if self.settings.node else None)
         except OSError as error:
             self.become("failed", f"{error.filename}: {error.strerror}")
             return
-        self.become("running", f"from {self.resumes(order)}" if self.resumes(order) else "")
-        self.command = self.gpus.command
+        resumes = order.get("dense") or order["resume"]
+        self.become("running", f"from {resumes}" if resumes else "")
+        self.command = self.check.command
         if self.settings.role == machine.SERVER and order.get("dense"):
             self.loading = memory.Loading(self.settings.server, order["resume"], self.settings.replica, order["memory"])
         elif self.settings.role == machine.SERVER:
             self.memory = order.get("memory", 0)
         self.watch()
-
-    def resumes(self, order):
-        """Return what an attempt starts from: a dense state, a checkpoint, or None."""
-        return order.get("dense") or order["resume"]
 
     def environment(self, order):
         """Return the environment of the command in this attempt."""
@@ -368,19 +370,15 @@ class Replica:
                 environment["PERSIA_DENSE_DIR"] = os.path.join(self.settings.checkpoints, f"dense-{order['memory']}")
             if order.get("dense"):
                 environment["PERSIA_KEEP_EMBEDDINGS"] = "1"
-            if self.resumes(order):
-                environment["PERSIA_RESUME_DIR"] = self.resumes(order)
+            if order.get("dense") or order["resume"]:
+                environment["PERSIA_RESUME_DIR"] = order.get("dense") or order["resume"]
         return environment
-
-    def stop(self, *_):
-        """Handle SIGTERM: the pod has to end."""
-        self.stopped = True
 
     def leave(self):
         """Report that the pod ends, so that the coordinator does not wait for it, and return the exit status."""
         self.report(leaving=True)
         status = 0
-        if self.was_running:
+        if self.state == "running":
             status = self.command.status()
             log(f"stopped; the command ended with status {status}")
         if self.settings.once and (not self.over or self.coordinates and self.coordinates.stays()):
@@ -400,21 +398,15 @@ class Replica:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def log(text):
-    print(f"launch.py: {text}", file=sys.stderr, flush=True)
-
-
 def main(arguments):
     if not arguments:
         log("usage: launch.py COMMAND [ARGUMENT...]")
         return 2
     try:
         settings = Settings(os.environ)
-    except KeyError as missing:
-        log(f"{missing.args[0]} is not set: launch.py runs in the pods of a PERSIA job")
-        return 2
-    except ValueError as wrong:
-        log(str(wrong))
+    except (KeyError, ValueError) as error:
+        lacks = f"{error.args[0]} is not set: launch.py runs in the pods of a PERSIA job"
+        log(lacks if isinstance(error, KeyError) else str(error))
         return 2
     # The training needs no token, and its logs may show its environment.
     del os.environ["PERSIA_TOKEN"]
@@ -428,18 +420,15 @@ def main(arguments):
         server.serve(coordinates, int(settings.coordinator.rsplit(":", 1)[1]), settings.token)
         coordinates.run()
     replica = Replica(settings, arguments, coordinates)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, replica.stop)
+    processes.heed_signals(replica)
     metrics = [(gateway.of(os.environ, log), replica.values)]
     if coordinates:
         metrics.append((gateway.of(os.environ, log, whole_job=True), coordinates.metrics))
     for place, values in metrics:
-        if place:
-            place.keep_pushing(values)
+        place.keep_pushing(values)
     status = replica.run()
-    for place, values in metrics:
-        if place and settings.once:
-            place.push(values)  # these values stay
+    for place, values in metrics if settings.once else ():
+        place.push(values)  # these values stay
     if coordinates:
         coordinates.release(RELEASE_SECONDS)
     return status

@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 import ledger
 import record
+import speed
 from checkpoints import Found
 from events import (Action, Answer, Asked, Event, Leaving, Load, Loaded, Log, Remove, Removed, Reported, Save, Saved, Scan, Scanned,
                     Ticked)
@@ -79,6 +80,12 @@ def few(texts: List[str]) -> Values:
     return {"first": texts[:3], "all": len(texts)}
 
 
+def told(slow: Dict[Tuple[str, ...], float]) -> List[str]:
+    """Return what to do with slow replicas, for people."""
+    return [f"{replica} is slow: its {figure} has {share:.0%} of the speed of others; `kubectl cordon {node}` and `kubectl delete pod -n "
+            f"persia {pod}` move it" for (replica, node, pod, figure), share in slow.items()]
+
+
 class Machine:
     """What the coordinator knows of a job, and what it decides."""
 
@@ -113,6 +120,7 @@ class Machine:
         self.began = self.over = now  # when this coordinator, and the end, began
         self.completion_asked = False  # whether the job's completion knows that it is complete or has failed
         self.lacks = ""  # what the machine of this coordinator lacks, for people
+        self.slow: Dict[Tuple[str, ...], float] = {}  # see speed.slow
         # The record. changes counts its changes, saved those that the file has, sent those that are being written.
         self.values = record.blank(settings.job)
         self.changes = self.saved = self.sent = 0
@@ -180,8 +188,7 @@ class Machine:
         self.notice(key, before, member)
         if key[0] == SERVER and self.has_memory(member):
             self.joined.add(key)
-        if self.phase != START and member["attempt"] > self.attempt:
-            self.learn(member["attempt"])
+        self.learn(member["attempt"])
         if self.phase == FAILED and before and before["revision"] != member["revision"]:
             self.retry(key)
         if member["done"] and self.phase == STOP and member["attempt"] == self.attempt > 0:
@@ -209,8 +216,12 @@ class Machine:
         """Notice signs of progress, and a replica that may still run."""
         if not before or any(before.get(what) != member.get(what) for what in ("attempt", "state", "progress")):
             self.progress_seen = self.now
-        if member.get("progress") is not None and member["attempt"] == self.attempt:
-            self.notice_progress(before, member)
+        if member["progress"] is not None and member["attempt"] == self.attempt:
+            self.reports_progress = True
+            # The script's first report comes before it loads a checkpoint, so only the second one proves progress.
+            last = before["progress"] if before and before["attempt"] == self.attempt else None
+            if last not in (None, member["progress"]) and self.phase == START:
+                self.prove()
         if before and before["pod"] != member["pod"] and busy(before):
             self.wait_for_silence(before["seen"])
         if not before and self.claim == HELD and self.is_unknown(key, member):
@@ -220,14 +231,6 @@ class Machine:
         """Report whether a replica that reports to this coordinator for the first time may have an older pod, which took part
         in the last attempt, and runs on where it reaches nobody."""
         return self.attempt > 0 and (not self.vouched or member["attempt"] < self.attempt and key != (NN_WORKER, 0))
-
-    def notice_progress(self, before: Optional[Values], member: Values) -> None:
-        """Notice a report of progress. The script's first one comes before it loads a checkpoint, so only the second one proves
-        progress."""
-        self.reports_progress = True
-        again = before and before["attempt"] == member["attempt"] and before["progress"] not in (None, member["progress"])
-        if again and self.phase == START:
-            self.prove()
 
     def prove(self) -> None:
         """Record that the attempt makes progress, so the checkpoint that it started from works."""
@@ -242,8 +245,10 @@ class Machine:
             self.remember(proven=self.resume, doubts=doubts)
 
     def learn(self, attempt: int) -> None:
-        """Take over the number of an attempt that is in no record. The coordinator that started it may be cut off, with a
-        replica beside it that runs on."""
+        """Take over the number of a later attempt, which is in no record, or in one that the volume held back. The
+        coordinator that started it may be cut off, with a replica beside it that runs on."""
+        if self.phase == START or attempt <= self.attempt:
+            return
         self.attempt = attempt
         if self.claim != UNREAD:
             self.values["memory"] = 0  # nobody knows what its servers have trained
@@ -374,20 +379,16 @@ class Machine:
         if failures >= self.settings.attempts:
             self.give_up(f"{failures} attempts failed without a new checkpoint, the last one because {trouble.reason}")
             return
-        pause = max(self.pause(failures - (self.roster.memory > 0)), self.pause_for_replaced(trouble))
+        # The first time, a replaced pod costs nothing. One that is replaced again and again ends attempt after attempt.
+        soon = not trouble.counts and self.now - self.started < LONGEST_PAUSE
+        self.short = self.short + 1 if soon else 0
+        pause = max(self.pause(failures - (self.roster.memory > 0)), self.pause(max(self.short - 1, 0)))
         self.not_before = max(self.not_before, self.now + pause)
         self.log(f"attempt {self.attempt + 1} starts in {pause:g} s or later")
 
     def pause(self, failures: int) -> float:
         """Return how long to wait after failures in a row, in seconds."""
         return min(self.settings.backoff_seconds * 2.0 ** min(failures - 1, 16), LONGEST_PAUSE) if failures else 0
-
-    def pause_for_replaced(self, trouble: Trouble) -> float:
-        """Return how long to wait after a pod was replaced, in seconds. The first time, that costs nothing. A pod that is
-        replaced again and again ends one attempt after the other."""
-        soon = not trouble.counts and self.now - self.started < LONGEST_PAUSE
-        self.short = self.short + 1 if soon else 0
-        return self.pause(self.short - 1) if self.short > 1 else 0
 
     # The record.
 
@@ -417,23 +418,17 @@ class Machine:
             else:
                 self.recall(event.kept)
 
-    def stands_still(self, kept: Values) -> bool:
-        """Report whether the claim of another coordinator has not been renewed for twice the time after which a replica is
-        lost."""
-        claim = [kept.get(part) for part in ("term", "holder", "beat")]
-        if claim != self.rival:
-            self.rival, self.rival_seen = claim, self.now
-        return self.now - self.rival_seen > 2 * self.settings.lost_seconds
-
     def observe(self, kept: Optional[Values]) -> None:
         """Claim the run again if the claim of the other coordinator stands still, or for the first time when that has saved."""
         if kept is None:
             self.rival = None
             return
-        still = self.stands_still(kept)
+        claim = [kept.get(part) for part in ("term", "holder", "beat")]
+        if claim != self.rival:
+            self.rival, self.rival_seen = claim, self.now
         if not self.values["term"] and not record.is_outranked(kept, self.settings.pod):
             self.log("nn-worker 0 has saved: claiming the run")
-        elif still:
+        elif self.now - self.rival_seen > 2 * self.settings.lost_seconds:
             self.log(f"no coordinator has renewed its claim for {self.now - self.rival_seen:.0f} s: claiming the run")
         else:
             return
@@ -487,10 +482,6 @@ class Machine:
         self.unneeded, self.queue = {}, []
         self.saved = self.changes  # what is not recorded is void
 
-    def leave(self, event: Leaving) -> None:
-        """The pod of this coordinator ends, and its command has ended."""
-        self.remember(running=False, saves=False, released=True)
-
     def take_saved(self, event: Saved) -> None:
         """Act on the result of a write."""
         began, self.saving = self.saving, None
@@ -510,8 +501,9 @@ class Machine:
             if self.claimed is not None:
                 # A write that was not held back, and replaces this claim nevertheless, has done so when it is renewed.
                 self.renewed = self.now + 2 * HELD_BACK - self.settings.lost_seconds / 3
-            else:
-                self.take_older(event.older)
+            elif event.older:
+                # The volume held back the last write of an older coordinator, which has replaced the record.
+                self.learn(event.older.get("attempt", 0))
             self.saved, self.claimed = self.sent, None
             if not event.safe and self.now - (began or 0) > HELD_BACK:
                 # A newer coordinator renews its claim by then.
@@ -522,18 +514,15 @@ class Machine:
             self.log("the volume is full; the record of the run is overwritten")
         self.failed_writes = self.failed_writes + 1 if trouble else 0
         self.write_error, self.full = trouble, event.full
-        if proves and not trouble:
-            self.remove_next()
-        elif proves:
+        if proves and trouble:
             self.queue = []
+        elif proves and self.queue:
+            self.removing = self.queue.pop()
+            self.log(f"removing {self.removing}: {self.unneeded[self.removing]}")
+            self.actions.append(Remove(self.removing))
         if trouble and self.chosen:
             self.start(False)
         self.start_chosen()
-
-    def take_older(self, older: Optional[Values]) -> None:
-        """Take over the attempt of an older coordinator that has replaced the record: the volume held back its last write."""
-        if older and self.phase != START and older["attempt"] > self.attempt:
-            self.learn(older["attempt"])
 
     # The checkpoints.
 
@@ -545,20 +534,17 @@ class Machine:
         if isinstance(event.error, Superseded):
             self.stand_down()
             return
-        if event.error or not event.found:
-            self.fail_read(str(event.error))
-            return
         found, over = event.found, self.phase in (DONE, FAILED)
-        lost = "" if over else self.lost_checkpoint(found)
-        if lost:
-            self.fail_read(lost)
+        trouble = self.lost_checkpoint(found) if found and not over else str(event.error or "")
+        if trouble or not found:
+            self.fail_read(trouble)
             return
         self.look_at = self.now + self.settings.look_seconds
         if self.unsure and began and began >= self.unsure:
             self.unsure = None
         if event.older is not None and self.claimed is None:
             self.changes += 1
-            self.take_older(event.older)
+            self.learn(event.older.get("attempt", 0))
         self.failed_reads, self.read_error = 0, ""
         for path in set(found.strange) - set(self.strange):
             self.log(f"{path} is no checkpoint: {found.strange[path]}")
@@ -566,6 +552,9 @@ class Machine:
             self.log(f"PERSIA has given up the checkpoint {path}: {found.given_up[path]}")
         self.strange, self.given_up = found.strange, found.given_up
         self.newest = next(((checkpoint.path, checkpoint.time) for checkpoint in found.complete), None)
+        before, self.slow = self.slow, speed.slow(self.roster.reports)
+        for text in set(told(self.slow)) - set(told(before)):
+            self.log(text)  # no attempt ends for that
         if not over:
             self.take_found(found)
         self.start_chosen()
@@ -708,12 +697,6 @@ class Machine:
         # The content of a folder before the folder.
         self.queue = sorted((folder for folder in self.unneeded if folder != self.removing), key=len)
 
-    def remove_next(self) -> None:
-        if self.queue and self.removing is None:
-            self.removing = self.queue.pop()
-            self.log(f"removing {self.removing}: {self.unneeded[self.removing]}")
-            self.actions.append(Remove(self.removing))
-
     def take_removed(self, event: Removed) -> None:
         """Act on the result of a removal."""
         folder, self.removing = self.removing, None
@@ -772,20 +755,18 @@ class Machine:
         elif order == STOP and key[0] == SERVER and (self.claim == UNREAD or self.roster.keeps(member)):
             order = KEEP
         if order == START:
-            self.roster.starts(key)
+            return dict(self.answer(order), next=self.roster.starts(key))
         return self.answer(order)
 
     def answer(self, order: str) -> Values:
+        # An attempt is about to start. While servers keep their memory, that is all that takes time.
+        soon = self.starting or self.roster.memory > 0 or self.phase == START and order in (START, STOP)
         return {
             "order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume,
             "memory": self.values["memory"], "dense": self.dense,
-            "soon": max(1, self.roster.total / SOON) if self.hurries(order) else None,
+            "soon": max(1, self.roster.total / SOON) if soon else None,
             "silence": self.silence(), "superseded": self.claim == LOST, "reason": self.reason, "recorded": self.saved == self.changes,
         }
-
-    def hurries(self, order: str) -> bool:
-        """Report whether an attempt is about to start. While servers keep their memory, that is all that takes time."""
-        return self.starting or self.roster.memory > 0 or self.phase == START and order in (START, STOP)
 
     def silence(self) -> float:
         """Return after how many seconds without an answer a replica ends its command, so that it does not run beside the next
@@ -821,6 +802,7 @@ class Machine:
             "troubles": {
                 "lacks": self.lacks, "stuck": self.settings.stuck_seconds if self.overdue() else 0, "full": self.full,
                 "read": self.read_error, "reads": self.failed_reads, "write": self.write_error, "writes": self.failed_writes,
+                "slow": few(told(self.slow)),
                 "strange": few([f"{path} is no checkpoint: {why}" for path, why in self.strange.items()]),
             },
             "hangs": self.now - since if self.now - since > self.settings.lost_seconds else 0,
@@ -841,6 +823,8 @@ class Machine:
             "persia_job_stuck": int(self.phase in (START, STOP) and (
                 self.stalled or self.overdue() and (self.phase == STOP or self.reports_progress or self.ledger.values["reports"] > 0))),
         }
+        for (replica, node, _, figure), share in self.slow.items():
+            values[f'persia_job_slow_ratio{{figure="{figure}",node="{node}",replica="{replica}"}}'] = share
         values.update(self.ledger.metrics(bool(self.settings.checkpoints) and not self.settings.saves_elsewhere))
         return values
 
@@ -864,5 +848,6 @@ class Machine:
 HANDLERS: Dict[type, Callable[[Machine, Any], None]] = {
     Reported: Machine.take_report, Asked: Machine.ask, Ticked: lambda machine, event: None,
     Loaded: Machine.take_record, Saved: Machine.take_saved,
-    Scanned: Machine.take_scan, Removed: Machine.take_removed, Leaving: Machine.leave,
+    Scanned: Machine.take_scan, Removed: Machine.take_removed,
+    Leaving: lambda machine, event: machine.remember(running=False, saves=False, released=True),
 }

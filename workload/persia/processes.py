@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import time
 
 
@@ -95,6 +96,16 @@ def adopt():
 
         # PR_SET_CHILD_SUBREAPER in the kernel's prctl.h.
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def heed_signals(runner):
+    """Have SIGTERM and SIGINT set stopped, because the pod has to end."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: setattr(runner, "stopped", True))
+
+
+def log(text):
+    print(f"{os.path.basename(sys.argv[0])}: {text}", file=sys.stderr, flush=True)
 
 
 def reap(process=None):

@@ -21,6 +21,7 @@ VALUES = {
     "role": (str,), "replica": (int,), "coordinator": (str,), "run": (str,), "pod": (str,), "revision": (str,), "instance": (str,),
     "since": (int, float), "attempt": (int,), "state": (str,), "reason": (str,), "doubts": (bool,), "progress": (int, type(None)),
     "blocked": (str,), "memory": (int,), "ending": (bool,), "hangs": (str,), "leaving": (bool,), "done": (bool,), "failed": (str,),
+    "speed": (dict,),
 }
 
 
@@ -79,16 +80,18 @@ class Roster:
         self.attempt = attempt
         self.finished = {role: 0 for role in self.replicas}
         self.working = collections.OrderedDict.fromkeys(self.heard)
-        for report in self.reports.values():
-            self.finished[report["role"]] += self.has_finished(report)
 
     def take(self, key: Key, report: Values, now: float) -> None:
         """Replace the last report of a replica."""
         before = self.reports.get(key)
         if before:
-            self.forget(key, before)
-        report = dict(report, seen=now)
-        self.reports[key] = report
+            self.finished[key[0]] -= self.has_finished(before)
+            self.revisions[key[0]][before["revision"]] -= 1
+        for among in (self.busy, self.blocked, self.saving):
+            among.discard(key)
+        for ordered in (self.heard, self.working):
+            ordered.pop(key, None)
+        report = self.reports[key] = dict(report, seen=now)
         finished = self.has_finished(report)
         self.finished[key[0]] += finished
         self.revisions[key[0]][report["revision"]] += 1
@@ -117,22 +120,13 @@ class Roster:
         """Return the servers that have lost the memory that others keep."""
         return [key for key, report in self.reports.items() if key[0] == role and not self.keeps(report)]
 
-    def starts(self, key: Key) -> None:
-        """Note that a replica is told to start, until its next report: it may start the command and be lost before that."""
+    def starts(self, key: Key) -> str:
+        """Note that a replica is told to start, until its next report: it may start the command and be lost before that. Return where
+        the next replica of its role takes what is sent, or ""."""
         self.reports[key]["begins"] = True
         self.busy.add(key)
-
-    def forget(self, key: Key, report: Values) -> None:
-        """Remove a report from all counts."""
-        self.finished[key[0]] -= self.has_finished(report)
-        revisions = self.revisions[key[0]]
-        revisions[report["revision"]] -= 1
-        if not revisions[report["revision"]]:
-            del revisions[report["revision"]]
-        for among in (self.busy, self.blocked, self.saving):
-            among.discard(key)
-        for ordered in (self.heard, self.working):
-            ordered.pop(key, None)
+        following = (key[0], (key[1] + 1) % self.replicas[key[0]])
+        return str(self.reports[following]["speed"]["address"]) if following in self.reports and following != key else ""
 
     def has_finished(self, report: Values) -> bool:
         return bool(report["state"] == "finished" and report["attempt"] == self.attempt)
@@ -151,13 +145,13 @@ class Roster:
         replaced. Kubernetes replaces the pods of a changed job one by one, and each would end the attempt."""
         return (
             len(self.heard) == self.total and self.stale(self.heard, now) is None and not self.busy and not self.blocked
-            and all(len(revisions) <= 1 for revisions in self.revisions.values())
+            and all(len(+revisions) <= 1 for revisions in self.revisions.values())
         )
 
     def missing(self, now: float) -> List[str]:
         """Return why the next attempt waits, for people."""
         waits = [self.wait((role, replica), now) for role in sorted(self.replicas) for replica in range(self.replicas[role])]
-        replaced = [f"replicas of {role} are being replaced" for role, revisions in self.revisions.items() if len(revisions) > 1]
+        replaced = [f"replicas of {role} are being replaced" for role, seen in self.revisions.items() if len(+seen) > 1]
         return [wait for wait in waits + replaced if wait]
 
     def wait(self, key: Key, now: float) -> Optional[str]:

@@ -22,6 +22,7 @@ class Settings:
         self.job = environment.get("PERSIA_JOB", "")
         self.pod = environment.get("PERSIA_POD_UID", "")
         self.revision = environment.get("PERSIA_REVISION", "")
+        self.node = environment.get("PERSIA_NODE", "")  # empty if the machine is not to be measured
         self.idle_file = environment["PERSIA_IDLE_FILE"]
         self.state_directory = environment["PERSIA_STATE_DIR"]
         self.scratch = list(filter(None, environment.get("PERSIA_SCRATCH", "").split(":")))

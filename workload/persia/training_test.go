@@ -39,9 +39,16 @@ const (
 	quickly = `
 import sys
 sys.path.insert(0, sys.argv.pop(1))
-import launch, settings
+import launch, os, settings, speed
+if "THROUGH" in os.environ:
+    with open(os.environ["BEHIND"], "w") as file:
+        file.write(speed.take())
+    speed.take = lambda: os.environ["THROUGH"]
+if "GROUP" in os.environ:
+    open(os.environ["GROUP"], "w").write(str(os.getpid()))
+speed.__file__ = os.environ.get("MEASURES") or speed.__file__
 number = settings.number
-settings.number = lambda *arguments: float(arguments[0].get(*arguments[1:3])) if arguments[3] is float else number(*arguments)
+settings.number = lambda *arguments, kind=float: float(arguments[0].get(*arguments[1:3])) if kind is float else number(*arguments, kind=kind)
 sys.exit(launch.main(sys.argv[1:]))
 `
 	// patience is how long a test waits for something to happen.
@@ -63,6 +70,11 @@ func newTraining(t *testing.T, replicas string, env ...string) *training {
 	t.Helper()
 	testkit.Processes(t)
 	t.Parallel()
+	return newTrainingAlone(t, replicas, env...)
+}
+
+func newTrainingAlone(t *testing.T, replicas string, env ...string) *training {
+	t.Helper()
 	dir, address := t.TempDir(), freeAddress(t)
 	return &training{t, dir, address, append([]string{
 		"PERSIA_REPLICAS=" + replicas, "PERSIA_COORDINATOR=" + address, "PERSIA_TOKEN=" + token, "PERSIA_RUN=1",

@@ -30,6 +30,7 @@ class History(test_ledger.Ledgers):
         self.servers, self.workers = chance.randint(2, 3), chance.choice((1, 2, 3, 5))
         self.table, self.prepares, self.network = (10 ** chance.uniform(-3, -0.5) for _ in range(3))
         self.waits, self.waits_until, self.slow, self.starved, self.late, self.misses = 0.01, 0, 1, 1, 0, 0
+        self.slow_machines, self.slow_rank = {}, 1
         self.most, self.period, self.begin = 1000, chance.uniform(600, 1800), chance.uniform(20, 400)
         self.reports_progress = chance.random() < 0.5
         self.coordinates, self.others = True, True  # whether nn-worker 0 pushes, and whether other replicas do
@@ -58,6 +59,7 @@ class History(test_ledger.Ledgers):
 
     def scrape(self):
         if self.coordinates:
+            self.job.machine.slow = self.slow_machines
             self.push("", self.job.metrics)
             self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": self.memory})
         if self.others:
@@ -65,6 +67,8 @@ class History(test_ledger.Ledgers):
         if self.job.machine.phase == "start" and self.coordinates:
             metrics.push({"loss": self.loss()})
             self.look_up()
+            for rank in range(3):
+                metrics.push({"step_seconds": 0.1 * self.chance.uniform(0.9, 1.1) * (self.slow_rank if rank == 2 else 1)}, f"/rank/{rank}")
         for name, value in (sample for group in self.groups.values() for sample in group.items()):
             self.series.setdefault(name, {})[self.scrapes] = str(value)
         self.scrapes += 1
@@ -103,7 +107,7 @@ class History(test_ledger.Ledgers):
     def test(self, alert):
         """Return a test that the alert fires, and no other, none in the quiet part before, and none while the job is
         suspended."""
-        second = 'exported_instance="rep_1", ' if alert.startswith("PersiaSlow") else ""
+        second = 'exported_instance="rep_1", ' if alert.startswith("PersiaSlow") and alert[10:] not in ("Machine", "NNWorker") else ""
         samples = [{"labels": f'{{alertname="{alert}", {second}persia_job="{self.played}"}}', "value": 1}] if alert else []
         fired = self.scrapes
         self.leave(False, 4500)
@@ -129,6 +133,8 @@ FAULTS = [
     ("PersiaSlowEmbeddingWorker", {"starved": 5, "prepares": 0.01, "workers": 2, "waits": 0}, COMPLETE),
     ("PersiaSlowNetwork", {"late": 0.05, "network": 0.003, "table": 0.02, "workers": 2, "waits": 0}, COMPLETE),
     ("PersiaSpoiledGradients", {"misses": 3}, COMPLETE),
+    ("PersiaSlowMachine", {"slow_machines": {("embedding-ps-1", "node-1", "pod", "memory"): 0.4}}, COMPLETE),
+    ("PersiaSlowNNWorker", {"slow_rank": 2}, COMPLETE),
     ("PersiaLossIsNaN", {"loss": lambda: float("nan")}, COMPLETE),
     ("PersiaMemoryNearLimit", {"memory": 0.95}, COMPLETE),
 ]

@@ -84,7 +84,7 @@ class JobTest(unittest.TestCase):
         return dict({
             "role": role, "replica": 0, "coordinator": "", "run": "1", "pod": role, "revision": "1", "instance": role, "since": 0,
             "attempt": attempt, "state": state, "reason": "", "doubts": True, "progress": None, "blocked": "", "memory": 0, "ending": False,
-            "hangs": "", "leaving": False, "done": False, "failed": "",
+            "hangs": "", "leaving": False, "done": False, "failed": "", "speed": {"node": "", "pod": "", "address": "", "checks": []},
         }, **more)
 
     def report(self, role, attempt, state, **more):

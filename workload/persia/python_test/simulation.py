@@ -147,7 +147,7 @@ class Link:
 
 class Replica(launch.Replica):
     def progress(self):
-        return self.command.progress if self.command and self.state == "running" and not self.gpus else None
+        return self.command.progress if self.command and self.state == "running" and not self.check else None
 
     def mark(self):
         pass
@@ -388,7 +388,7 @@ class Pod:
         if self.alive and self.kill_at is None:
             WORLD.turn = self
             self.kill_at = WORLD.now + WORLD.grace
-            self.replica.stop()
+            self.replica.stopped = True
             self.turn_in(0.2)
             if WORLD.jobset and not self.replaced:
                 WORLD.after(WORLD.random.uniform(0.5, 5), lambda: WORLD.replace(self))
@@ -410,7 +410,7 @@ class World:
             replicas={"nn-worker": 1, "dataloader": 1, "embedding-worker": 1, "embedding-ps": 2}, run="1", revision="1", coordinator="c:1", token="",
             checkpoints="/ckpt", older=False, state_directory="/state", job="a/b/c", keep=2, attempts=self.random.choice((3, 5)), beat_seconds=self.random.choice((5, 10)),
             lost_seconds=60, end_seconds=60, stuck_seconds=600, backoff_seconds=10, stop_seconds=20, look_seconds=15, hang_seconds=10, nats_seconds=30,
-            partial=random.Random(f"partial {seed}").random() < 0.5, memory_seconds=200, server="", nats=None, scratch=[], saves_elsewhere=False, once=self.jobset, idle_file="", progress_file=None)
+            partial=random.Random(f"partial {seed}").random() < 0.5, memory_seconds=200, server="", node="", nats=None, scratch=[], saves_elsewhere=False, once=self.jobset, idle_file="", progress_file=None)
         self.volume = Volume()
         self.pods, self.turn, self.trainings, self.starts, self.over, self.done = [], None, {}, {}, False, False
         self.endings, self.behind, self.ends, self.began = ENDINGS, 0.0, [], {}
@@ -776,8 +776,8 @@ def drawn(dice):
 def simulated():
     """Have the launcher's code run in the simulation."""
     clock = types.SimpleNamespace(monotonic=lambda: WORLD.now, time=lambda: WORLD.turn.wall())
-    ready = types.SimpleNamespace(GPUs=lambda _environment: types.SimpleNamespace(
-        command=None, environment=_environment, waiting=lambda: False, trouble=lambda: None),
+    ready = types.SimpleNamespace(Machine=lambda _environment, _following: types.SimpleNamespace(
+        command=None, environment=_environment, waiting=lambda: False, trouble=lambda: None, found={}),
         Files=lambda *_: types.SimpleNamespace(lost=None, begin=lambda: None, missing=lambda: None), reachable=lambda _nats: True, for_gpus=dict)
     with contextlib.ExitStack() as stack:
         stack.enter_context(mock.patch.object(launch.memory, "Loading", Loading))

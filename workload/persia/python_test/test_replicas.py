@@ -67,7 +67,7 @@ class ReplicasTest(JobTest):
     def setUp(self):
         super().setUp()
         vars(self.settings).update(
-            coordinator="nn-worker-0:8886", token="", nats=None, scratch=[], once=False, hang_seconds=10, nats_seconds=30, attempts=3,
+            coordinator="nn-worker-0:8886", token="", node="", nats=None, scratch=[], once=False, hang_seconds=10, nats_seconds=30, attempts=3,
             replicas={"dataloader": 1, "embedding-worker": 1, "embedding-ps": 1, "nn-worker": 1})
         self.replicas, self.started, self.exits, self.said = {}, {}, {}, []
         self.answer = lambda report: self.job.report(report)
@@ -151,7 +151,7 @@ class ReplicasTest(JobTest):
 
     def evict(self, name):
         """Replace the pod of a replica, which may save first."""
-        self.replicas[name].stop()
+        self.replicas[name].stopped = True
         while name in self.replicas:
             self.turn()
         self.pod(name, "another")
@@ -322,10 +322,10 @@ class Needs(ReplicasTest):
 
     def test_gpus(self):
         """PyTorch may take longer to load than a replica may be silent."""
-        asked = mock.Mock(command=Program({}), environment={"PERSIA_ATTEMPT": "1"})
+        asked = mock.Mock(command=Program({}), environment={"PERSIA_ATTEMPT": "1"}, found={})
         asked.waiting.return_value, asked.trouble.return_value = True, None
         self.write_complete("attempt-1/1")
-        self.patch(checks, GPUs=lambda environment, gpus=checks.GPUs: asked if environment["PERSIA_ATTEMPT"] == "2" else gpus(environment))
+        self.patch(checks, Machine=lambda environment, _following, check=checks.Machine: asked if environment["PERSIA_ATTEMPT"] == "2" else check(environment))
         for each in EVERY:
             self.pod(each)
         self.turn(40)
@@ -338,9 +338,9 @@ class Needs(ReplicasTest):
 
     def test_without_answers_the_check_of_the_gpus_ends_like_a_command(self):
         """Otherwise, the replica would start the command beside the next attempt, and would not wait between its reports."""
-        asked = mock.Mock(command=Program({}), environment={})
+        asked = mock.Mock(command=Program({}), environment={}, found={})
         asked.waiting.side_effect, asked.trouble.return_value = lambda: asked.command.status() is None, None
-        self.patch(checks, GPUs=lambda environment: asked)
+        self.patch(checks, Machine=lambda environment, _following: asked)
         for each in EVERY:
             self.pod(each)
         self.until("running attempt 1")
@@ -487,7 +487,7 @@ class Ends(ReplicasTest):
                     self.assertEqual({"nn-worker-1": 0, "dataloader-0": 0}, self.exits)
                     if replaced:
                         # Without a volume, the others know.
-                        self.replicas["nn-worker-0"].stop()
+                        self.replicas["nn-worker-0"].stopped = True
                         self.turn()
                         self.assertEqual(143, self.exits["nn-worker-0"], "Kubernetes does not replace a pod that exits with status 0")
                         self.settings.state_directory = self.folder()
@@ -549,7 +549,7 @@ class Ends(ReplicasTest):
                 else:
                     self.pod("dataloader-0")
                     self.turn()
-                self.replicas["dataloader-0"].stop()
+                self.replicas["dataloader-0"].stopped = True
                 self.turn(2)
                 self.assertEqual(status, self.exits["dataloader-0"])
                 if runs:

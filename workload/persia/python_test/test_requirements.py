@@ -14,13 +14,13 @@ import gateway
 class GPUs(unittest.TestCase):
     def test_pytorch_must_see_as_many_as_the_replica_has_asked_for(self):
         for name, wanted, status, output, says in (
-            ("no GPU", 1, 0, "0", "PyTorch sees 0 GPUs and the replica has asked for 1"),
-            ("too few GPUs", 8, 0, "a warning\n7", "PyTorch sees 7 GPUs and the replica has asked for 8"),
-            ("all GPUs", 8, 0, "8", None),
+            ("no GPU", 1, 0, '{"gpus": 0}', "PyTorch sees 0 GPUs and the replica has asked for 1"),
+            ("too few GPUs", 8, 0, 'a warning\n{"gpus": 7}', "PyTorch sees 7 GPUs and the replica has asked for 8"),
+            ("all GPUs", 8, 0, '{"gpus": 8}', None),
             ("none wanted", 0, 0, "", None),
             ("a driver that hangs", 8, None, "", "PyTorch has not said within 300 s which GPUs it sees"),
-            ("no PyTorch", 8, 1, "8", "PyTorch cannot be asked for its GPUs"),
-            ("no number", 8, 0, "eight", "PyTorch cannot be asked for its GPUs"),
+            ("no PyTorch", 8, 1, "", "PyTorch cannot be asked for its GPUs"),
+            ("no answer", 8, 0, "eight", "PyTorch cannot be asked for its GPUs"),
         ):
             with self.subTest(name):
                 times = iter((0, 299, 300))
@@ -30,7 +30,7 @@ class GPUs(unittest.TestCase):
                     return mock.Mock(**{"status.return_value": status})
 
                 with mock.patch.object(checks, "Command", command):
-                    gpus = checks.GPUs({"PERSIA_GPUS": str(wanted)}, lambda times=times: next(times))
+                    gpus = checks.Machine({"PERSIA_GPUS": str(wanted)}, clock=lambda times=times: next(times))
                 self.assertEqual([status is None, False], [gpus.waiting(), gpus.waiting()])
                 self.assertEqual(says, (gpus.trouble() or "").partition(":")[0] or None)
                 if gpus.output:
@@ -92,12 +92,12 @@ class Gateway(unittest.TestCase):
                 opened.side_effect = error
                 place.push(lambda: {"alive": 1, 'ends_total{cause="a"}': 2, 'ends_total{cause="b"}': 3})
             place.push(dict)
+            gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091"}, said.append).push(lambda: {"alive": 2})
         self.assertEqual(["cannot push to the metrics gateway at gateway:9091; retrying: OSError()"] * 2, said)
         request = opened.call_args[0][0]
         self.assertEqual(("PUT", "http://gateway:9091/metrics/job/criteo"), (request.get_method(), request.full_url))
         self.assertEqual(
             '# TYPE alive gauge\nalive 1\n# TYPE ends_total counter\nends_total{cause="a"} 2\nends_total{cause="b"} 3\n', request.data.decode())
-        self.assertIsNone(gateway.of({"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091"}, said.append))
         of_replica = {"PERSIA_METRICS_GATEWAY_ADDR": "gateway:9091", "PERSIA_REPLICA_METRICS": "/metrics/job/run/run/role/role/nn-worker/replica/0/of/1"}
         self.assertEqual("/metrics/job/run", gateway.of(of_replica, said.append, whole_job=True).path)
 

@@ -33,6 +33,6 @@ class Misuse(unittest.TestCase):
             (["true"], {"PERSIA_CKPT_KEEP": "0"}, "PERSIA_CKPT_KEEP is '0': must be a whole number from 1 to 1000000000"),
         ):
             environment = {name: value for name, value in dict(POD, **wrong).items() if value is not None}
-            with self.subTest(says), mock.patch.dict(os.environ, environment, clear=True), contextlib.redirect_stderr(io.StringIO()) as said:
+            with self.subTest(says), mock.patch.dict(os.environ, environment, clear=True), mock.patch("sys.argv", ["/opt/persia/launch.py"]), contextlib.redirect_stderr(io.StringIO()) as said:
                 self.assertEqual(2, launch.main(arguments))
                 self.assertEqual(f"launch.py: {says}\n", said.getvalue())
