@@ -121,9 +121,19 @@ var selector = regexp.MustCompile(`([a-zA-Z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
 // gauge by its value.
 func TestDashboard(t *testing.T) {
 	var parsed struct {
-		Panels []struct{ Targets []struct{ Expr string } }
+		Panels []struct {
+			Type, Title string
+			FieldConfig struct {
+				Defaults struct{ Thresholds struct{ Steps []any } }
+			}
+			Targets []struct{ Expr string }
+		}
 	}
 	require.NoError(t, json.Unmarshal([]byte(dashboard), &parsed))
+	for _, panel := range parsed.Panels[:6] {
+		assert.Equal(t, "stat", panel.Type, panel.Title)
+		assert.NotEmpty(t, panel.FieldConfig.Defaults.Thresholds.Steps, panel.Title)
+	}
 	types, labelsOf := map[string]string{}, map[string][]string{}
 	for _, from := range exporters {
 		for name, kind := range from.types {
@@ -146,6 +156,17 @@ func TestDashboard(t *testing.T) {
 		}
 	}
 	assert.Equal(t, types, shown, "the metrics that programs export, and those that the dashboard shows")
+}
+
+// TestRunbooks: each alert is in the table of the page, and names a heading there.
+func TestRunbooks(t *testing.T) {
+	rules, page := testkit.Read(t, "alerts.yaml")+testkit.Read(t, "../nats/alerts.yaml"), testkit.Read(t, "../../docs/reference/troubleshooting.md")
+	found := regexp.MustCompile(`(?s)- alert: (\w+).*?runbook_url: docs/reference/troubleshooting.md#([a-z-]+)\n`).FindAllStringSubmatch(rules, -1)
+	assert.Len(t, found, strings.Count(rules, "- alert:"))
+	for _, match := range found {
+		assert.Contains(t, page, "`"+match[1]+"`", match[1])
+		assert.Contains(t, strings.ToLower(page), "\n## "+strings.ReplaceAll(match[2], "-", " ")+"\n", match[1])
+	}
 }
 
 // TestPushedMetrics reads the names of the metrics that programs of this repository push.
