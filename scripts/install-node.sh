@@ -3,7 +3,7 @@
 # of them is missing. Elsewhere it changes nothing: the sandbox says what is missing.
 set -euo pipefail
 
-packages=(containerd runc containernetworking-plugins iproute2 iptables ipset busybox-static strace)
+packages=(containerd runc containernetworking-plugins iproute2 iptables ipset busybox-static)
 
 command -v dpkg-query >/dev/null || exit 0
 missing=()
