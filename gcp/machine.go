@@ -37,15 +37,15 @@ func Lookup(machineType string) (Machine, bool) {
 // MachineTypes returns the names of all machine types of the catalogue, sorted.
 func MachineTypes() []string { return slices.Sorted(maps.Keys(tables().machines)) }
 
-// series returns the machine's series. A stack file may describe a machine of an unknown series.
-func (m Machine) series() (s series, ok bool) {
+// series returns the machine's series, which is empty if it is unknown: a stack file may describe such a machine.
+func (m Machine) series() (s series) {
 	// The longest prefix holds: a3-ultragpu before a3.
 	for _, candidate := range tables().Series {
 		if strings.HasPrefix(m.name(), candidate.Prefix+"-") && len(candidate.Prefix) > len(s.Prefix) {
-			s, ok = candidate, true
+			s = candidate
 		}
 	}
-	return s, ok
+	return s
 }
 
 // Family returns the name of the series in quotas, like a2 or n1.
@@ -74,35 +74,23 @@ func (m Machine) Arm() bool { return slices.Contains([]string{"c4a", "n4a", "t2a
 
 // BootDisks returns the types of boot disk that the machine takes, the best general choice first,
 // or none for an unknown series.
-func (m Machine) BootDisks() []string {
-	s, _ := m.series()
-	return s.Disks
-}
+func (m Machine) BootDisks() []string { return m.series().Disks }
 
 // HasSpot reports whether there are spot machines of the series.
-func (m Machine) HasSpot() bool {
-	s, _ := m.series()
-	return !s.NoSpot
-}
+func (m Machine) HasSpot() bool { return !m.series().NoSpot }
 
 // TakesCompactPlacement reports whether machines of the series can be placed close
 // to each other. A series that is not known is taken at the stack file's word.
 func (m Machine) TakesCompactPlacement() bool {
-	s, known := m.series()
-	return s.Compact || !known
+	s := m.series()
+	return s.Compact || s.Prefix == ""
 }
 
 // NeedsGVNIC reports whether the series has no other network interface.
-func (m Machine) NeedsGVNIC() bool {
-	s, _ := m.series()
-	return s.GVNIC == "only"
-}
+func (m Machine) NeedsGVNIC() bool { return m.series().GVNIC == "only" }
 
 // TakesGVNIC reports whether the series has Google's network interface at all.
-func (m Machine) TakesGVNIC() bool {
-	s, _ := m.series()
-	return s.GVNIC != "none"
-}
+func (m Machine) TakesGVNIC() bool { return m.series().GVNIC != "none" }
 
 // LocalSSDs returns the numbers of local SSDs, besides none, that a machine of the catalogue can
 // have. known is false for a type that is not in the catalogue.
@@ -110,10 +98,10 @@ func (m Machine) LocalSSDs() (counts []int, known bool) {
 	if _, known := Lookup(m.Type); !known {
 		return nil, false
 	}
-	s, _ := m.series()
-	for _, most := range slices.Sorted(maps.Keys(s.LocalSSDs)) {
+	numbers := m.series().LocalSSDs
+	for _, most := range slices.Sorted(maps.Keys(numbers)) {
 		if m.CPUs <= most {
-			return s.LocalSSDs[most], true
+			return numbers[most], true
 		}
 	}
 	return nil, true
@@ -121,8 +109,7 @@ func (m Machine) LocalSSDs() (counts []int, known bool) {
 
 // BundledLocalSSDs returns the number of local SSDs that are always part of the machine.
 func (m Machine) BundledLocalSSDs() int {
-	s, _ := m.series()
-	if counts, _ := m.LocalSSDs(); s.Bundled && len(counts) == 1 {
+	if counts, _ := m.LocalSSDs(); m.series().Bundled && len(counts) == 1 {
 		return counts[0]
 	}
 	return 0

@@ -6,13 +6,12 @@ import "strings"
 // An unknown series counts as a new one.
 func (m Machine) CPUQuota(spot bool) string {
 	family := strings.ToUpper(m.Family())
-	s, _ := m.series()
 	switch {
 	case spot:
 		return "PREEMPTIBLE_CPUS"
-	case s.Quota == "own":
+	case m.series().Quota == "own":
 		return family + "_CPUS"
-	case s.Quota == "shared":
+	case m.series().Quota == "shared":
 		return "CPUS"
 	default:
 		return "CPUS_PER_VM_FAMILY (vm_family " + family + ")"

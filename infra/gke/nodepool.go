@@ -1,6 +1,7 @@
 package gke
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"time"
@@ -8,7 +9,6 @@ import (
 	"github.com/pulumi/pulumi-gcp/sdk/v7/go/gcp/container"
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"persia/config"
@@ -241,8 +241,10 @@ func ownTaints(pool config.Pool) []config.Taint {
 	return all
 }
 
-// NewComputeClasses registers, for each list of pools, the compute class with which GKE adds nodes to the first pool that has
-// room and machines. A running pod stays where it is (GKE, "ComputeClass" CRD, cloud.google.com/v1, since 1.30.3-gke.1451000).
+//go:embed computeclass.yaml
+var computeClass string
+
+// NewComputeClasses registers a compute class for each list of pools (GKE, "ComputeClass" CRD, 1.30.3-gke.1451000).
 func NewComputeClasses(r *kube.Registrar, lists []config.Pool) []pulumi.CustomResource {
 	var classes []pulumi.CustomResource
 	if len(lists) == 0 {
@@ -250,20 +252,7 @@ func NewComputeClasses(r *kube.Registrar, lists []config.Pool) []pulumi.CustomRe
 	}
 	objects := r.Component("persia:gke:ComputeClasses", "compute-classes")
 	for _, list := range lists {
-		var priorities []map[string]any
-		for _, pool := range list.Listed() {
-			priorities = append(priorities, map[string]any{"nodepools": []string{pool.Name}})
-		}
-		classes = append(classes, objects.Add(list.ComputeClass(), &kube.Custom[map[string]any]{
-			TypeMeta:   metav1.TypeMeta{APIVersion: "cloud.google.com/v1", Kind: "ComputeClass"},
-			ObjectMeta: kube.Meta("", list.ComputeClass(), kube.Labels("compute-class", list.ComputeClass())),
-			Spec: map[string]any{
-				"priorities":           priorities,
-				"whenUnsatisfiable":    "DoNotScaleUp",
-				"nodePoolAutoCreation": map[string]any{"enabled": false},
-				"activeMigration":      map[string]any{"optimizeRulePriority": false},
-			},
-		}, nil))
+		classes = append(classes, objects.Add(list.ComputeClass(), kube.Manifest(computeClass, list)[0], nil))
 	}
 	return classes
 }

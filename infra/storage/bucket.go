@@ -16,7 +16,8 @@ import (
 // bucket is mounted by the CSI driver of Cloud Storage FUSE.
 func bucket(s *config.GCSFuse) backend {
 	b := backend{
-		name: "gs://" + s.Bucket,
+		service: iam.CloudStorage,
+		name:    "gs://" + s.Bucket,
 		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver:       gcp.DriverGCSFuse,
 			VolumeHandle: s.Bucket,
@@ -50,10 +51,6 @@ func registerBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (register
 	if create == nil {
 		return registered{bucket: pulumi.String(s.Bucket)}, nil
 	}
-	grants, err := b.grantKey(ctx, iam.CloudStorage)
-	if err != nil {
-		return registered{}, err
-	}
 	args := &gcs.BucketArgs{
 		Project:                  pulumi.String(b.Project),
 		Name:                     pulumi.String(s.Bucket),
@@ -76,7 +73,7 @@ func registerBucket(ctx *pulumi.Context, b backing, s *config.GCSFuse) (register
 		// Cloud Storage deletes no bucket with objects in it.
 		args.ForceDestroy = pulumi.Bool(true)
 	}
-	created, err := gcs.NewBucket(ctx, b.name, args, b.outliving(grants))
+	created, err := gcs.NewBucket(ctx, b.name, args, b.outliving())
 	if err != nil {
 		return registered{}, err
 	}

@@ -16,7 +16,8 @@ import (
 // disk returns a disk of Compute Engine, mounted by its CSI driver.
 func disk(s *config.PersistentDisk) backend {
 	b := backend{
-		name: path.Base(path.Dir(path.Dir(s.Handle()))) + "/" + s.Disk,
+		service: iam.ComputeEngine,
+		name:    path.Base(path.Dir(path.Dir(s.Handle()))) + "/" + s.Disk,
 		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver:       gcp.DriverPersistentDisk,
 			VolumeHandle: s.Handle(),
@@ -35,10 +36,6 @@ func disk(s *config.PersistentDisk) backend {
 
 // registerDisk registers a disk of one zone, or of two.
 func registerDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk) (registered, error) {
-	grants, err := b.grantKey(ctx, iam.ComputeEngine)
-	if err != nil {
-		return registered{}, err
-	}
 	kind, keyField := "disk", "kmsKeySelfLink"
 	inputs := pulumi.Map{
 		"project": pulumi.String(b.Project),
@@ -58,7 +55,7 @@ func registerDisk(ctx *pulumi.Context, b backing, s *config.PersistentDisk) (reg
 	}
 	// The provider returns these as secrets because its default labels may be secret.
 	secret := pulumi.AdditionalSecretOutputs([]string{"effectiveLabels", "pulumiLabels"})
-	disk, err := compute.Register(ctx, kind, b.name, inputs, b.outliving(grants), secret)
+	disk, err := compute.Register(ctx, kind, b.name, inputs, b.outliving(), secret)
 	return registered{resources: []pulumi.CustomResource{disk}}, err
 }
 

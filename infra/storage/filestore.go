@@ -25,7 +25,8 @@ func filestoreShare(s *config.Filestore) backend {
 		attributes["ip"] = s.IP
 	}
 	b := backend{
-		name: s.Location + "/" + s.Instance,
+		service: iam.Filestore,
+		name:    s.Location + "/" + s.Instance,
 		spec: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 			Driver:           gcp.DriverFilestore,
 			VolumeHandle:     s.Handle(),
@@ -49,10 +50,6 @@ const ipAttribute = "spec.csi.volumeAttributes.ip"
 
 // registerFilestore registers an instance in the cluster's network.
 func registerFilestore(ctx *pulumi.Context, b backing, s *config.Filestore) (registered, error) {
-	grants, err := b.grantKey(ctx, iam.Filestore)
-	if err != nil {
-		return registered{}, err
-	}
 	args := &filestore.InstanceArgs{
 		Project:  pulumi.String(b.Project),
 		Location: pulumi.String(s.Location),
@@ -71,7 +68,7 @@ func registerFilestore(ctx *pulumi.Context, b backing, s *config.Filestore) (reg
 	if s.Create.KMSKey != "" {
 		args.KmsKeyName = pulumi.String(s.Create.KMSKey)
 	}
-	instance, err := filestore.NewInstance(ctx, b.name, args, b.outliving(grants))
+	instance, err := filestore.NewInstance(ctx, b.name, args, b.outliving())
 	if err != nil {
 		return registered{}, err
 	}

@@ -21,8 +21,10 @@ type backend struct {
 	name string
 	// find asks Google Cloud for the storage. It is nil if no question is needed.
 	find func(ctx *pulumi.Context, cloud Cloud) (present, error)
-	// register registers the created storage and its grants, or is nil.
+	// register registers the created storage, or is nil.
 	register func(ctx *pulumi.Context, b backing) (registered, error)
+	// service encrypts created storage.
+	service iam.Service
 }
 
 // backendOf chooses by the kind of source. This is the only place that does.
@@ -62,6 +64,8 @@ type backing struct {
 	name string
 	// child are the options of everything that belongs to the volume.
 	child pulumi.ResourceOption
+	// grants let Google's service use the key of the storage, if it has one.
+	grants []pulumi.CustomResource
 }
 
 // registered is storage as far as the volume depends on it.
@@ -80,30 +84,25 @@ func registerBacking(r *kube.Registrar, args Args, child pulumi.ResourceOption) 
 	if r.Err() != nil || args.Existing || backend.register == nil {
 		return registered{}
 	}
-	made, err := backend.register(r.Context, backing{Args: args, name: backend.name, child: child})
+	storage := backing{Args: args, name: backend.name, child: child}
+	if creation := args.Volume.Creation(); creation != nil && creation.KMSKey != "" {
+		grant, err := args.Keys.Grant(r.Context, creation.KMSKey, backend.service)
+		if r.Fail(err); err != nil {
+			return registered{}
+		}
+		storage.grants = kube.Needs(grant)
+	}
+	made, err := backend.register(r.Context, storage)
 	r.Fail(err)
 	return made
 }
 
 // outliving returns the options of storage that outlives the stack and the volume, unless the stack file names it for
 // deletion. The next update takes it over. Pulumi ignores the import of a resource that it knows.
-func (b backing) outliving(grants []pulumi.CustomResource) pulumi.ResourceOption {
-	opts := []pulumi.ResourceOption{b.child, kube.After(grants), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
+func (b backing) outliving() pulumi.ResourceOption {
+	opts := []pulumi.ResourceOption{b.child, kube.After(b.grants), pulumi.RetainOnDelete(!b.Volume.DeletesData())}
 	if b.Found.ID != "" {
 		opts = append(opts, pulumi.Import(pulumi.ID(b.Found.ID)))
 	}
 	return pulumi.Composite(opts...)
-}
-
-// grantKey has a service of Google's granted the use of the storage's key, if there is one.
-func (b backing) grantKey(ctx *pulumi.Context, service iam.Service) ([]pulumi.CustomResource, error) {
-	creation := b.Volume.Creation()
-	if creation == nil || creation.KMSKey == "" {
-		return nil, nil
-	}
-	grant, err := b.Keys.Grant(ctx, creation.KMSKey, service)
-	if err != nil {
-		return nil, err
-	}
-	return []pulumi.CustomResource{grant}, nil
 }

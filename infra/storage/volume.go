@@ -6,11 +6,12 @@
 package storage
 
 import (
+	_ "embed"
+
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"persia/config"
 	"persia/infra/iam"
@@ -56,7 +57,7 @@ const componentType = "persia:storage:Volume"
 func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
 	objects := r.Component(componentType, name)
 	backing := registerBacking(r, args, objects.Child(args.Needs))
-	planned := persistentVolume(args)
+	planned, claim := args.pair()
 	volume := objects.AddWith(name, planned, backing.later, args.Needs,
 		append(args.Pair.renew(planned), kube.After(backing.resources), deleteTimeout())...)
 	// The claim names its volume as text, which creates no dependency: without this one, Pulumi
@@ -64,7 +65,7 @@ func NewVolume(r *kube.Registrar, name string, args Args) *Volume {
 	//
 	// Kubernetes refuses to change the requests of a static volume's claim, so the claim keeps its
 	// first size while the volume grows.
-	bound := objects.Add(name, claim(args), append(kube.Needs(volume), args.Needs...),
+	bound := objects.Add(name, claim, append(kube.Needs(volume), args.Needs...),
 		pulumi.IgnoreChanges([]string{"spec.resources.requests"}), deleteTimeout())
 	of := &Volume{Claim: bound, Bucket: backing.bucket, Name: args.Volume.Name, ClaimName: args.Volume.Claim,
 		Storage: args.Volume.Source().String(), OnDestroy: onDestroy(args)}
@@ -77,50 +78,20 @@ func deleteTimeout() pulumi.ResourceOption {
 	return pulumi.Timeouts(&pulumi.CustomTimeouts{Delete: "5m"})
 }
 
-// noStorageClass keeps a pair to itself. Without it the cluster's default class
-// would answer the claim with a new, empty volume.
-const noStorageClass = ""
+//go:embed volume.yaml
+var manifest string
 
-func persistentVolume(args Args) *corev1.PersistentVolume {
-	volume, backend := args.Volume, backendOf(args.Volume.Source())
-	planned := &corev1.PersistentVolume{
-		ObjectMeta: meta("", volume.Name, args),
-		Spec: corev1.PersistentVolumeSpec{
-			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(volume.Size)},
-			AccessModes:                   volume.AccessModes,
-			PersistentVolumeReclaimPolicy: volume.ReclaimPolicy,
-			StorageClassName:              noStorageClass,
-			MountOptions:                  volume.MountOptions,
-			ClaimRef: &corev1.ObjectReference{
-				APIVersion: "v1",
-				Kind:       "PersistentVolumeClaim",
-				Namespace:  args.Namespace,
-				Name:       volume.Claim,
-			},
-			PersistentVolumeSource: backend.spec,
-			NodeAffinity:           backend.affinity,
-		},
-	}
-	if csi := planned.Spec.CSI; csi != nil && volume.ReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
-		// A driver deletes only volumes that it created.
-		planned.Annotations = labels.Merge(planned.Annotations, map[string]string{"pv.kubernetes.io/provisioned-by": csi.Driver})
-	}
-	return planned
-}
-
-func claim(args Args) *corev1.PersistentVolumeClaim {
-	volume, class := args.Volume, noStorageClass
-	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: meta(args.Namespace, volume.Claim, args),
-		Spec: corev1.PersistentVolumeClaimSpec{
-			AccessModes:      volume.AccessModes,
-			StorageClassName: &class,
-			VolumeName:       volume.Name,
-			Resources: corev1.VolumeResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse(volume.Size)},
-			},
-		},
-	}
+// pair returns a PersistentVolume and its claim.
+func (a Args) pair() (*corev1.PersistentVolume, runtime.Object) {
+	backend := backendOf(a.Volume.Source())
+	objects := kube.Manifest(manifest, struct {
+		Args
+		Labels      map[string]string
+		Provisioner *corev1.CSIPersistentVolumeSource
+	}{a, labels.Merge(a.Volume.Labels, kube.Labels(a.Contents, a.Volume.Name)), backend.spec.CSI})
+	volume := objects[0].(*corev1.PersistentVolume)
+	volume.Spec.PersistentVolumeSource, volume.Spec.NodeAffinity = backend.spec, backend.affinity
+	return volume, objects[1]
 }
 
 // onDestroy says whether `pulumi destroy` keeps the storage of a volume.
@@ -135,10 +106,4 @@ func onDestroy(args Args) string {
 	default:
 		return "kept"
 	}
-}
-
-func meta(namespace, name string, args Args) metav1.ObjectMeta {
-	meta := kube.Meta(namespace, name, labels.Merge(args.Volume.Labels, kube.Labels(args.Contents, args.Volume.Name)))
-	meta.Annotations = args.Annotations
-	return meta
 }

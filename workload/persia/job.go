@@ -8,10 +8,7 @@ import (
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/capacity"
 	"persia/config"
@@ -82,9 +79,9 @@ func NewJob(r *kube.Registrar, name string, args JobArgs) {
 	// A role has no disruption budget: the first eviction stops the training of all roles, and a budget would only keep
 	// GKE from draining the rest of the node, for an hour in each round of an upgrade.
 	for _, role := range roles {
-		name := name + "-" + role.Name
-		service := objects.Add(name, headlessService(role), needs)
-		objects.Add(name, statefulSet(role, args.Job.Contract()), append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.Replicas))
+		name, of := name+"-"+role.Name, roleObjects(role, args.Job.Contract())
+		service := objects.Add(name, of["Service"], needs)
+		objects.Add(name, of["StatefulSet"], append(kube.Needs(service), needs...), kube.RolloutTimeouts(role.Replicas))
 	}
 }
 
@@ -105,40 +102,16 @@ func (a JobArgs) gatewayImage() string {
 	return a.Images.Reference(config.ImagePushgateway.Reference())
 }
 
-// statefulSet returns the StatefulSet of a role.
-func statefulSet(role role, contract config.Contract) *appsv1.StatefulSet {
-	meta := kube.Meta(NamespaceName, role.object, role.labels)
-	contract.Replicas = nil // another number of one role changes no other
-	meta.Annotations = contract.Annotation()
-	return &appsv1.StatefulSet{
-		ObjectMeta: meta,
-		Spec: appsv1.StatefulSetSpec{
-			ServiceName: role.object,
-			Replicas:    &role.running,
-			Selector:    &metav1.LabelSelector{MatchLabels: role.selector},
-			// In order, hundreds of replicas with minutes of image pull each would take hours, and no replica needs
-			// another to start.
-			PodManagementPolicy: appsv1.ParallelPodManagement,
-			UpdateStrategy:      appsv1.StatefulSetUpdateStrategy{Type: appsv1.RollingUpdateStatefulSetStrategyType},
-			Template:            role.pods,
-		},
-	}
-}
+//go:embed role.yaml
+var roleManifest string
 
-func headlessService(role role) *corev1.Service {
-	service := &corev1.Service{
-		ObjectMeta: kube.Meta(NamespaceName, role.object, role.labels),
-		Spec: corev1.ServiceSpec{
-			ClusterIP: corev1.ClusterIPNone,
-			Selector:  role.selector,
-			// Replicas look for each other before they are ready.
-			PublishNotReadyAddresses: true,
-		},
-	}
-	if role.Port != 0 {
-		port := int32(role.Port)
-		// The API server would fill in the target port, and every plan would remove it again.
-		service.Spec.Ports = []corev1.ServicePort{{Name: "persia", Port: port, TargetPort: intstr.FromInt32(port)}}
-	}
-	return service
+// roleObjects returns the Service and the StatefulSet of a role, by their kinds.
+func roleObjects(role role, contract config.Contract) map[string]runtime.Object {
+	contract.Replicas = nil // another number of one role changes no other
+	of := kube.ByKind(roleManifest, map[string]any{
+		"Name": role.object, "Labels": role.labels, "Annotations": contract.Annotation(),
+		"Selector": role.selector, "Port": role.Port, "Replicas": role.running,
+	})
+	of["StatefulSet"].(*appsv1.StatefulSet).Spec.Template = role.pods
+	return of
 }

@@ -2,13 +2,12 @@ package persia
 
 import (
 	"cmp"
+	_ "embed"
 	"slices"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"persia/config"
 	"persia/kube"
@@ -26,7 +25,8 @@ func NewOperatedJob(r *kube.Registrar, name string, args JobArgs) {
 	objects := r.Component("persia:operator:Job", name)
 	names := namesOf(args.Job)
 	needs := kube.Needs(objects.Add(name, jobObjects(args, names)["NetworkPolicy"], args.Needs))
-	guard := objects.Add(name, guard(args, planned.Spec), needs, kube.WorkloadTimeouts(),
+	budget := kube.Manifest(guardManifest, map[string]any{"Job": args.Job.Name, "Pods": pods(planned.Spec)})[0]
+	guard := objects.Add(name, budget, needs, kube.WorkloadTimeouts(),
 		pulumi.DeleteBeforeReplace(true), pulumi.ReplacementTrigger(pulumi.String(changes)),
 		// As it is while its job runs, it would never be ready.
 		pulumi.ReplaceOnChanges([]string{"*"}))
@@ -123,23 +123,10 @@ func operatedImage(args JobArgs, written, unwritten string) string {
 	return written
 }
 
-// guard returns a disruption budget. It keeps Kubernetes from evicting the pods of a job, because nothing recreates
-// an evicted pod. It also counts them, and is ready once there are none: the operator creates the pods of a job once
-// and does not retry, so it leaves a job without pods if one pod of the job's predecessor still ends.
-func guard(args JobArgs, spec persiav1.PersiaJobSpec) *policyv1.PodDisruptionBudget {
-	meta := kube.Meta(NamespaceName, args.Job.Name, kube.Labels("persia-job", args.Job.Name))
-	// A new budget says that it expects no pods before they are counted, and has its condition after.
-	meta.Annotations = map[string]string{
-		"pulumi.com/waitFor": `["condition=DisruptionAllowed=False","jsonpath={.status.expectedPods}=0"]`,
-	}
-	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: meta,
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: new(intstr.FromInt32(pods(spec))),
-			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{config.JobLabel: args.Job.Name}},
-		},
-	}
-}
+// guardManifest is a disruption budget.
+//
+//go:embed guard.yaml
+var guardManifest string
 
 // pods returns how many pods the operator creates for a job: one for each replica, and one for the metrics gateway.
 func pods(spec persiav1.PersiaJobSpec) int32 {

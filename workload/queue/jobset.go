@@ -23,9 +23,12 @@ type JobSet = kube.Custom[JobSetSpec]
 // JobSetSpec has the fields of a JobSet that the program writes.
 type JobSetSpec struct {
 	ReplicatedJobs []ReplicatedJob `json:"replicatedJobs"`
-	Network        Network         `json:"network"`
-	SuccessPolicy  SuccessPolicy   `json:"successPolicy"`
-	FailurePolicy  FailurePolicy   `json:"failurePolicy"`
+	// Network names the pods.
+	Network map[string]any `json:"network"`
+	// SuccessPolicy says when the JobSet is complete: its other Jobs end then. FailurePolicy says how often it starts
+	// again when a Job fails.
+	SuccessPolicy map[string]any `json:"successPolicy"`
+	FailurePolicy map[string]any `json:"failurePolicy"`
 	// Suspend removes all pods. It is nil if Kueue decides.
 	Suspend *bool `json:"suspend,omitempty"`
 }
@@ -35,24 +38,6 @@ type ReplicatedJob struct {
 	Name     string                  `json:"name"`
 	Replicas int32                   `json:"replicas"`
 	Template batchv1.JobTemplateSpec `json:"template"`
-}
-
-// Network names the pods.
-type Network struct {
-	EnableDNSHostnames       bool   `json:"enableDNSHostnames"`
-	Subdomain                string `json:"subdomain"`
-	PublishNotReadyAddresses bool   `json:"publishNotReadyAddresses"`
-}
-
-// SuccessPolicy says when a JobSet is complete: its other Jobs end then.
-type SuccessPolicy struct {
-	Operator             string   `json:"operator"`
-	TargetReplicatedJobs []string `json:"targetReplicatedJobs"`
-}
-
-// FailurePolicy says how often a JobSet starts again when a Job fails.
-type FailurePolicy struct {
-	MaxRestarts int32 `json:"maxRestarts"`
 }
 
 // JobOf returns the name of the first Job of a role. Its pods have the name and their index.
