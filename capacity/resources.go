@@ -55,14 +55,7 @@ func (r Resources) Share(i, n int) Resources {
 }
 
 // Within reports whether no amount is larger than the other's.
-func (r Resources) Within(other Resources) bool {
-	for _, d := range dimensions {
-		if d.amount(r) > d.amount(other) {
-			return false
-		}
-	}
-	return true
-}
+func (r Resources) Within(other Resources) bool { return r.AtMost(other) == r }
 
 // dimension is one of the amounts.
 type dimension struct {

@@ -1,6 +1,9 @@
 package gcp
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // CPUQuota returns the name of the quota for the machine's vCPUs, with its dimension if it has one.
 // An unknown series counts as a new one.
@@ -36,14 +39,8 @@ func GPUQuota(gpuType string, spot bool) string {
 
 // DiskQuota returns the name of the quota for disks of a type.
 func DiskQuota(diskType string) string {
-	switch diskType {
-	case pdStandard:
-		return "DISKS_TOTAL_GB"
-	case hyperdiskBalanced:
-		return "HDB_TOTAL_GB"
-	default:
-		return "SSD_TOTAL_GB"
-	}
+	others := map[string]string{pdStandard: "DISKS_TOTAL_GB", hyperdiskBalanced: "HDB_TOTAL_GB"}
+	return cmp.Or(others[diskType], "SSD_TOTAL_GB")
 }
 
 // LocalSSDQuota returns the name of the quota for local SSDs.

@@ -33,11 +33,7 @@ func WorkloadTimeouts() pulumi.ResourceOption { return RolloutTimeouts(0) }
 // RolloutTimeouts is like [WorkloadTimeouts], for replicas that start in parallel but that an update replaces one at a
 // time, as a StatefulSet does: before Kubernetes 1.35, the feature gate of its maxUnavailable is off.
 func RolloutTimeouts(replicas int) pulumi.ResourceOption {
-	return pulumi.Timeouts(rolloutTimeouts(replicas))
-}
-
-func rolloutTimeouts(replicas int) *pulumi.CustomTimeouts {
 	minutes := func(d time.Duration) string { return fmt.Sprintf("%dm", int(d.Minutes())) }
 	at, one := minutes(workloadTimeout), minutes(workloadTimeout+time.Duration(replicas)*RolloutTime)
-	return &pulumi.CustomTimeouts{Create: at, Update: one, Delete: at}
+	return pulumi.Timeouts(&pulumi.CustomTimeouts{Create: at, Update: one, Delete: at})
 }

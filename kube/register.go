@@ -18,6 +18,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -193,12 +194,8 @@ func markPods(object runtime.Object, kind string) error {
 	default:
 		return nil
 	}
-	annotations := maps.Clone(meta.GetAnnotations())
-	if annotations == nil {
-		annotations = map[string]string{}
-	}
-	annotations[config.PodsAnnotation] = Hash(string(JSON(spec)))
-	meta.SetAnnotations(annotations)
+	digest := map[string]string{config.PodsAnnotation: Hash(string(JSON(spec)))}
+	meta.SetAnnotations(labels.Merge(meta.GetAnnotations(), digest))
 	return nil
 }
 

@@ -117,14 +117,7 @@ func (s step) name() string { return s.URN[strings.LastIndex(s.URN, "::")+2:] }
 
 // sign is how a line about the step begins. GitHub colors a line by it.
 func (s step) sign() string {
-	switch s.Op {
-	case "create", "import":
-		return "+"
-	case "delete":
-		return "-"
-	default:
-		return "!"
-	}
+	return cmp.Or(map[string]string{"create": "+", "import": "+", "delete": "-"}[s.Op], "!")
 }
 
 // kept marks what the engine forgets and the cloud keeps.

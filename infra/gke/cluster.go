@@ -102,7 +102,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 		return nil, err
 	}
 	// Nodes are encrypted, get their images and report through these.
-	needs := slices.Concat(keys, identity.grants, caches, []pulumi.Resource{network.nat})
+	needs := slices.Concat(keys, identity.grants, caches, kube.Needs(network.nat))
 	controlPlane, err := newControlPlane(ctx, name, args, network, identity, needs, child)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func NewCluster(ctx *pulumi.Context, name string, args Args, opts ...pulumi.Reso
 // newControlPlane registers the cluster without a node pool of its own. It also names settings that
 // are off, because the provider does not change settings that an input omits.
 func newControlPlane(ctx *pulumi.Context, name string, args Args, network network, identity *nodeIdentity,
-	needs []pulumi.Resource, child pulumi.ResourceOption) (*container.Cluster, error) {
+	needs []pulumi.CustomResource, child pulumi.ResourceOption) (*container.Cluster, error) {
 	cluster := args.Cluster
 	inputs := &container.ClusterArgs{
 		Project:               pulumi.String(args.Project),
@@ -223,7 +223,7 @@ func newControlPlane(ctx *pulumi.Context, name string, args Args, network networ
 		// GKE would refuse too, but only after everything inside is gone.
 		pulumi.Protect(cluster.DeletionProtection),
 		pulumi.Timeouts(&pulumi.CustomTimeouts{Create: "60m", Update: "120m", Delete: "60m"}),
-		pulumi.DependsOn(needs))
+		kube.After(needs))
 }
 
 // clusterIdentifier returns an identifier that stays the same for the life of a cluster, unlike its

@@ -25,7 +25,7 @@ func nodeScopes() pulumi.StringArray {
 type nodeIdentity struct {
 	email  pulumi.StringOutput
 	member pulumi.StringOutput
-	grants []pulumi.Resource
+	grants []pulumi.CustomResource
 }
 
 // newNodeIdentity registers the service account that the nodes run as.
@@ -56,8 +56,8 @@ func newNodeIdentity(ctx *pulumi.Context, name string, args Args, child pulumi.R
 // newImageCaches registers the caches that the stack creates, and lets its nodes read
 // all of its caches, which may be in other projects. It returns the resources that nodes need to pull.
 func newImageCaches(ctx *pulumi.Context, name string, args Args, identity *nodeIdentity,
-	child pulumi.ResourceOption) ([]pulumi.Resource, error) {
-	var needs []pulumi.Resource
+	child pulumi.ResourceOption) ([]pulumi.CustomResource, error) {
+	var needs []pulumi.CustomResource
 	for _, cache := range args.Images.Caches {
 		name := name + "-" + cache.Registry
 		repository := pulumi.Sprintf("projects/%s/locations/%s/repositories/%s", cache.Project(), cache.Location(), cache.Name())

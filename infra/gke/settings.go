@@ -95,23 +95,11 @@ func components(chosen []string, kind string) pulumi.StringArray {
 }
 
 // newKeyGrants grants Google's services the use of the configured keys.
-func newKeyGrants(ctx *pulumi.Context, args Args) ([]pulumi.Resource, error) {
-	var grants []pulumi.Resource
-	for _, use := range []struct {
-		key     string
-		service iam.Service
-	}{
-		{args.Cluster.Encryption.Secrets, iam.KubernetesEngine},
-		{args.Cluster.Encryption.BootDisks, iam.ComputeEngine},
-	} {
-		if use.key == "" {
-			continue
-		}
-		grant, err := args.Keys.Grant(ctx, use.key, use.service)
-		if err != nil {
-			return nil, err
-		}
-		grants = append(grants, grant)
+func newKeyGrants(ctx *pulumi.Context, args Args) ([]pulumi.CustomResource, error) {
+	secrets, err := args.Keys.Grant(ctx, args.Cluster.Encryption.Secrets, iam.KubernetesEngine)
+	if err != nil {
+		return nil, err
 	}
-	return grants, nil
+	disks, err := args.Keys.Grant(ctx, args.Cluster.Encryption.BootDisks, iam.ComputeEngine)
+	return slices.Concat(secrets, disks), err
 }

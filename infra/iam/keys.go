@@ -33,21 +33,21 @@ type Keys struct {
 	name, project string
 	opts          []pulumi.ResourceOption
 	// grants are by the key and the service. The first one registers the component.
-	grants map[string]*kms.CryptoKeyIAMMember
+	grants map[string][]pulumi.CustomResource
 	// filestore is the identity of Filestore, once a key needs it.
 	filestore *projects.ServiceIdentity
 }
 
 // NewKeys returns keys without a grant. A stack that uses no key has no component for them.
 func NewKeys(name, project string, opts ...pulumi.ResourceOption) *Keys {
-	return &Keys{name: name, project: project, opts: opts, grants: map[string]*kms.CryptoKeyIAMMember{}}
+	return &Keys{name: name, project: project, opts: opts, grants: map[string][]pulumi.CustomResource{}}
 }
 
-// Grant lets a service encrypt and decrypt with a key. It returns the grant, on which the encrypted
+// Grant lets a service encrypt and decrypt with a key, if it is not "". It returns the grant, on which the encrypted
 // resource must depend.
-func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service) (pulumi.CustomResource, error) {
+func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service) ([]pulumi.CustomResource, error) {
 	name := key + "/" + string(service)
-	if grant, ok := k.grants[name]; ok {
+	if grant, ok := k.grants[name]; ok || key == "" {
 		return grant, nil
 	}
 	if len(k.grants) == 0 {
@@ -67,8 +67,8 @@ func (k *Keys) Grant(ctx *pulumi.Context, key string, service Service) (pulumi.C
 	if err != nil {
 		return nil, err
 	}
-	k.grants[name] = grant
-	return grant, nil
+	k.grants[name] = []pulumi.CustomResource{grant}
+	return k.grants[name], nil
 }
 
 // End says that there is no other grant.

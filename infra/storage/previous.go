@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"persia/config"
+	"persia/config/input"
 )
 
 // Record is storage that the state of the stack has.
@@ -46,15 +47,12 @@ func inState(urn resource.URN, outputs map[string]any) (Record, bool) {
 		name, _, _ := unstructured.NestedString(outputs, "fileShares", "name")
 		r.source = &config.Filestore{Instance: text("name"), Location: text("location"), Share: name, Create: &config.CreateFilestore{}}
 	case "gcp:compute/disk:Disk", "gcp:compute/regionDisk:RegionDisk":
-		disk := &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: []string{path.Base(text("zone"))},
-			Create: &config.CreateDisk{}}
-		if zones, _ := outputs["replicaZones"].([]any); len(zones) > 0 {
-			disk.Zones = nil
-			for _, zone := range zones {
-				disk.Zones = append(disk.Zones, path.Base(fmt.Sprint(zone)))
-			}
+		zones, _ := outputs["replicaZones"].([]any)
+		if len(zones) == 0 {
+			zones = []any{text("zone")}
 		}
-		r.source = disk
+		names := input.Words(zones, func(zone any) string { return path.Base(fmt.Sprint(zone)) })
+		r.source = &config.PersistentDisk{Disk: text("name"), Project: r.project, Zones: names, Create: &config.CreateDisk{}}
 	default:
 		return Record{}, false
 	}

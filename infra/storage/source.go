@@ -85,12 +85,13 @@ func registerBacking(r *kube.Registrar, args Args, child pulumi.ResourceOption) 
 		return registered{}
 	}
 	storage := backing{Args: args, name: backend.name, child: child}
-	if creation := args.Volume.Creation(); creation != nil && creation.KMSKey != "" {
-		grant, err := args.Keys.Grant(r.Context, creation.KMSKey, backend.service)
-		if r.Fail(err); err != nil {
-			return registered{}
-		}
-		storage.grants = kube.Needs(grant)
+	var err error
+	if creation := args.Volume.Creation(); creation != nil {
+		storage.grants, err = args.Keys.Grant(r.Context, creation.KMSKey, backend.service)
+		r.Fail(err)
+	}
+	if err != nil {
+		return registered{}
 	}
 	made, err := backend.register(r.Context, storage)
 	r.Fail(err)

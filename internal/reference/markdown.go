@@ -94,9 +94,7 @@ func (w *writer) section(path string, value *schema) {
 	}
 	fields := w.fields(name)
 	changes := slices.ContainsFunc(fields, func(f field) bool { return f.Tag.Get("change") != "" })
-	head := []string{"field", "type", "when changed", "description"}
-	rule := []string{"---", "---", "---", "---"}
-	rows := [][]string{head, rule}
+	rows := [][]string{{"field", "type", "when changed", "description"}, {"---", "---", "---", "---"}}
 	elsewhere := map[string][]string{} // fields, by the section that describes them
 	for _, f := range fields {
 		description, said := w.description(path, f)

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/types/known/emptypb"
 	"sigs.k8s.io/yaml"
+
+	"persia/config/input"
 )
 
 // Recorder replaces the Pulumi engine and records the resources that the program registers.
@@ -134,13 +136,8 @@ func (r *Recorder) All(t testing.TB, typeToken string) []Resource {
 
 // Some finds the resources of a type, if there are any.
 func (r *Recorder) Some(typeToken string) []Resource {
-	var found []Resource
-	for _, registered := range r.Resources {
-		if registered.TypeToken == typeToken {
-			found = append(found, registered)
-		}
-	}
-	return found
+	other := func(registered Resource) bool { return registered.TypeToken != typeToken }
+	return slices.DeleteFunc(slices.Clone(r.Resources), other)
 }
 
 // Before returns the URNs of all resources that Pulumi creates before a resource: its dependencies
@@ -164,12 +161,8 @@ func (r *Recorder) Before(registered Resource) map[string]bool {
 
 // URNs are sorted, and short.
 func (r *Recorder) URNs() []string {
-	var urns []string
-	for _, registered := range r.Resources {
-		urns = append(urns, ShortURN(registered.URN))
-	}
-	slices.Sort(urns)
-	return urns
+	urns := input.Words(r.Resources, func(registered Resource) string { return ShortURN(registered.URN) })
+	return slices.Sorted(slices.Values(urns))
 }
 
 // Resource is one resource that the program registered.
