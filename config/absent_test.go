@@ -28,7 +28,7 @@ func TestAbsent(t *testing.T) {
 		text, err := json.Marshal(value)
 		require.NoError(t, err)
 		p := &input.Problems{Absent: absent()}
-		decoded(p, func(key string) (string, bool) { return string(text), key == parts[0] }, nil)
+		decoded(p, func(key string) (string, bool) { return string(text), key == parts[0] }, nil, nil)
 		assert.ErrorContains(t, p.Err(), strings.ReplaceAll(path, "[]", "[0]")+": "+say)
 		assert.Regexp(t, "(write|remove|create|open|hold) ", say)
 	}

@@ -128,14 +128,14 @@ func (s *Stack) checkCapacity(p *input.Problems) {
 		if isList(pool.Name) && !pool.Fits() {
 			s.refuseList(p, pool)
 		} else if len(pool.TooLarge) > 0 {
-			p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
+			s.advise(p, p.Invalid(s.PoolPath(pool.Name).Child("machineType"), pool.Machine.Type,
 				"has %s for a pod of %s: GKE and the pods on every node leave %.2f vCPU, %.1fGi of memory, %dGi of "+
-					"ephemeral storage, and %s; request less, or assign it to another pool%s",
+					"ephemeral storage, and %s; request less, or assign it to another pool",
 				lack(pool), pool.TooLarge[0].Name,
 				float64(pool.Node.MilliCPU/10)/100, float64(pool.Node.MemoryBytes*10/capacity.GiB)/10,
-				pool.Node.EphemeralBytes/capacity.GiB, input.Count(int(pool.Node.GPUs), "GPU"), strings.TrimSuffix(", or "+s.remedy(pool), ", or "))
+				pool.Node.EphemeralBytes/capacity.GiB, input.Count(int(pool.Node.GPUs), "GPU")), pool)
 		} else if !pool.Fits() {
-			p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s; %s", tooFew(pool), s.remedy(pool))
+			s.advise(p, p.Invalid(s.nodesPath(pool.Name), pool.Nodes, "%s", tooFew(pool)), pool)
 		}
 	}
 }
@@ -165,17 +165,12 @@ func lack(pool capacity.PoolPlan) string {
 	return "too little " + short
 }
 
-// remedy says what to write so that a pool holds its pods: the cheapest way that is known, and how many
-// nodes. It is empty if no number of nodes, and no other machine type, would hold them.
-func (s *Stack) remedy(pool capacity.PoolPlan) string {
+// advise tries what makes a pool hold its pods: the cheapest way that is known, and how many nodes.
+func (s *Stack) advise(p *input.Problems, refused *field.Error, pool capacity.PoolPlan) {
 	other, _ := s.Pool(pool.Name)
-	needed, created := pool.Needed, !s.existing() && pool.Name != s.SystemPoolName()
+	needed, at, created := pool.Needed, s.PoolPath(pool.Name), !s.existing() && pool.Name != s.SystemPoolName()
 	if !s.existing() {
 		needed = other.WholeZones(needed)
-	}
-	nodes := ""
-	if needed > 0 {
-		nodes = fmt.Sprintf(", or write %d", needed)
 	}
 	// grow increases a setting until the pods fit.
 	grow := func(setting *int, step, most int) bool {
@@ -186,29 +181,31 @@ func (s *Stack) remedy(pool capacity.PoolPlan) string {
 		}
 		return false
 	}
-	switch short := pool.Short(); {
-	case created && short == capacity.EphemeralStorageName && other.LocalSSDs == 0 && grow(&other.Disk.SizeGB, 10, mostDiskGB):
-		return fmt.Sprintf("write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets%s",
-			other.Disk.SizeGB, pool.Name, nodes)
-	case created && short == capacity.PodsName && grow(&other.MaxPodsPerNode, 1, mostPodsPerNode):
-		return fmt.Sprintf("write maxPodsPerNode: %d for the pool %s%s", other.MaxPodsPerNode, pool.Name, nodes)
-	}
-	if !created && needed > 0 {
-		return fmt.Sprintf("write %d", needed)
-	}
 	m, found := s.cheapestMachine(other, pool.FitsOn)
+	found = found && !s.existing() && m.GPUType == pool.Machine.GPUType
 	now, known := s.price(pool.Machine, pool.Spot)
 	then, knownThen := s.price(m, pool.Spot)
 	cost, most := then.Hourly*float64(pool.Nodes), now.Hourly*float64(needed)
-	switch found = found && m.GPUType == pool.Machine.GPUType; {
-	case needed == 0 && (!found || s.existing()):
-		return ""
-	case needed == 0:
-		return "write machineType: " + m.Type
-	case found && known && knownThen && cost < most:
-		return fmt.Sprintf("write machineType: %s, for %.2f instead of %.2f %s an hour%s", m.Type, cost, most, gcp.PriceCurrency, nodes)
+	machine, and := input.Edits{at.Child("machineType"): m.Type}, ""
+	if p.Given(at.Child("gpu")) { // which is of the former machines
+		machine[at.Child("gpu")], and = nil, ", and remove gpu"
 	}
-	return fmt.Sprintf("write %d", needed)
+	switch short := pool.Short(); {
+	case created && short == capacity.EphemeralStorageName && other.LocalSSDs == 0 && grow(&other.Disk.SizeGB, 10, mostDiskGB):
+		p.Try(refused, false, input.Edits{at.Child("disk", "sizeGb"): other.Disk.SizeGB},
+			"write disk.sizeGb: %d for the pool %s, or request less, like sidecar.ephemeralStorage of buckets", other.Disk.SizeGB, pool.Name)
+	case created && short == capacity.PodsName && grow(&other.MaxPodsPerNode, 1, mostPodsPerNode):
+		p.Try(refused, false, input.Edits{at.Child("maxPodsPerNode"): other.MaxPodsPerNode},
+			"write maxPodsPerNode: %d for the pool %s", other.MaxPodsPerNode, pool.Name)
+	case found && known && knownThen && created && needed > 0 && cost < most:
+		p.Try(refused, false, machine, "write machineType: %s%s, for %.2f instead of %.2f %s an hour", m.Type, and, cost, most, gcp.PriceCurrency)
+	}
+	if needed > 0 {
+		p.Try(refused, false, input.Edits{s.nodesPath(pool.Name): needed}, "write %d", needed)
+	}
+	if found {
+		p.Try(refused, true, machine, "write machineType: %s%s", m.Type, and)
+	}
 }
 
 // nodesPath returns the path of a pool's number of nodes.

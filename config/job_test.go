@@ -25,7 +25,7 @@ func TestJobRefused(t *testing.T) {
 		{"variable name invalid", edits{"persia:jobs[0].env[0].name": "A B"}, "persia:jobs[0].env[0].name", []string{"A B", "environment variable"}},
 		{"variable twice", edits{"persia:jobs[0].env[1]": edits{"name": "NCCL_DEBUG", "value": "WARN"}}, "persia:jobs[0].env[1].name", []string{"NCCL_DEBUG", "env[0]"}},
 		{"variable that is computed", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "WORLD_SIZE", "value": "2"}}},
-			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove it"}},
+			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove the variable"}},
 		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"}, "persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, "persia:storage: checkpoints"}},
 		{"mount in a stack without volumes", edits{"persia:storage": []any{}}, "persia:jobs[0].mounts[0].volume", []string{"persia:storage, which has none"}},
 		{"mount path relative", edits{"persia:jobs[0].mounts[0].mountPath": "checkpoints"}, "persia:jobs[0].mounts[0].mountPath", []string{`"checkpoints"`, "write /checkpoints"}},

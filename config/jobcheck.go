@@ -122,7 +122,7 @@ func checkEnv(p *input.Problems, path *field.Path, env []corev1.EnvVar) {
 	for i, e := range env {
 		for field, names := range computedEnv {
 			if slices.Contains(names, e.Name) {
-				p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove it, and set those instead", field)
+				p.Invalid(path.Index(i).Child("name"), e.Name, "is set by %s; remove the variable, and set those instead", field)
 			}
 		}
 		if e.ValueFrom == nil && !strings.Contains(e.Value, "$(") { // otherwise Kubernetes fills it in

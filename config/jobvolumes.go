@@ -39,7 +39,7 @@ func checkVolumes(p *input.Problems, at *field.Path, volumes []corev1.Volume) {
 		if volume.HostPath != nil {
 			directory, at := volume.HostPath.Path, at.Child("hostPath", "path")
 			if !path.IsAbs(directory) || slices.Contains(strings.Split(directory, "/"), "..") {
-				p.Invalid(at, directory, "must be absolute and without ..; write %s", path.Join("/", directory))
+				p.Instead(at, directory, path.Join("/", directory), "must be absolute and without ..")
 			} else {
 				checkSystemDirectory(p, at, directory)
 			}

@@ -18,10 +18,16 @@ import (
 // string as it is, and anything else as JSON. Files is the directory of the project, with the manifests that jobs
 // name. The error lists all problems of the stack, one per line.
 func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
-	p := &input.Problems{Absent: absent()}
-	s := decoded(p, get, files)
-	s.resolve()
-	s.check(p)
+	var s *Stack
+	check := func(edits input.Edits) *input.Problems {
+		p := &input.Problems{Absent: absent()}
+		s = decoded(p, get, files, edits)
+		s.resolve()
+		s.check(p)
+		return p
+	}
+	p := check(nil)
+	p.Advise(check)
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
@@ -30,9 +36,9 @@ func Load(get func(key string) (string, bool), files fs.FS) (*Stack, error) {
 	return s, nil
 }
 
-// decoded returns the stack as written, with the defaults that depend on nothing else.
-func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS) *Stack {
-	s, values := &Stack{}, map[string]any{}
+// decoded returns the stack as written, after some edits, with the defaults that depend on nothing else.
+func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS, edits input.Edits) *Stack {
+	s, values := &Stack{}, input.Values{}
 	for _, key := range Keys() {
 		if text, ok := given(get, key); ok {
 			values[key] = input.ParseJSON(text)
@@ -53,6 +59,9 @@ func decoded(p *input.Problems, get func(key string) (string, bool), files fs.FS
 		}
 	}
 	values[natsKey], values[jobsKey] = nats, jobs
+	for path, value := range edits {
+		values.Set(path.String(), value)
+	}
 	for _, f := range keyFields() {
 		input.Decode(p, field.NewPath(keyOf(f)), values[keyOf(f)], reflect.ValueOf(s).Elem().FieldByIndex(f.Index).Addr().Interface())
 	}

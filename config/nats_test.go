@@ -74,7 +74,9 @@ func TestNATSWarned(t *testing.T) {
 // twoJobs returns the base stack with edits and a second job.
 func twoJobs(t *testing.T, changes edits) func(string) (string, bool) {
 	t.Helper()
-	second := testkit.Edit(testkit.Parse(t, testkit.Base)["persia:jobs"], []string{"0", "name"}, "second").([]any)[0]
+	keys := testkit.Parse(t, testkit.Base)
+	keys.Set("persia:jobs[0].name", "second")
+	second := keys["persia:jobs"].([]any)[0]
 	all := edits{"persia:jobs[1]": second, "persia:nodePools[0].nodes": 8, "persia:nodePools[1].autoscaling.maxNodes": 20,
 		"persia:nodePools[2].nodes": 8, "persia:cluster.systemPool.nodes": 6}
 	return testkit.File(t, all.And(changes))

@@ -62,8 +62,8 @@ func (n *Network) check(p *input.Problems, path *field.Path, needs addressNeeds)
 			p.Invalid(at, r.cidr, "must have private addresses, because the cluster could not reach the owners of others, and none "+
 				"of %s, which Docker uses on the nodes; write a range like 10.0.0.0/%d", dockerBridge, prefix.Bits())
 		case prefix.Bits() < r.largest || prefix.Bits() > r.smallest:
-			bits := min(max(prefix.Bits(), r.largest), r.smallest)
-			p.Invalid(at, r.cidr, "must be from a /%d to a /%d, which GKE accepts here; write %s/%d", r.largest, r.smallest, prefix.Addr(), bits)
+			better := netip.PrefixFrom(prefix.Addr(), min(max(prefix.Bits(), r.largest), r.smallest))
+			p.Instead(at, r.cidr, better.String(), "must be from a /%d to a /%d, which GKE accepts here", r.largest, r.smallest)
 		case r.needed > rangeSize(prefix):
 			p.Invalid(at, r.cidr, "has %d addresses, but up to %d nodes need %d; write a /%d or larger, use fewer nodes, "+
 				"or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed, prefixFor(r.needed))

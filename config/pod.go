@@ -74,7 +74,7 @@ func checkAmounts(p *input.Problems, path *field.Path, list corev1.ResourceList)
 		at, q := path.Key(string(name)), list[name]
 		switch {
 		case q.Sign() <= 0:
-			p.Invalid(at, q.String(), "must be more than 0; remove it if you need none")
+			p.Try(p.Invalid(at, q.String(), "must be more than 0"), false, input.Edits{at: nil}, "remove it if you need none")
 		case q.CmpInt64(math.MaxInt64) >= 0 || name == corev1.ResourceCPU && q.CmpInt64(mostCPUs) > 0:
 			p.Invalid(at, q.String(), "is more than any machine has; write less")
 		case byteResources[name] && q.Cmp(resource.MustParse("1Mi")) < 0:

@@ -175,6 +175,6 @@ func (s *Stack) refuseList(p *input.Problems, plan capacity.PoolPlan) {
 		}
 	}
 	last := list.listed[len(list.listed)-1]
-	p.Invalid(s.nodesPath(last.Name), last.MostNodes(), "the pools [%s] have %d nodes together, and need %d in the worst case; write %d",
-		strings.ReplaceAll(plan.Name, ",", ", "), plan.Nodes, plan.Needed, last.WholeZones(last.MostNodes()+plan.Needed-plan.Nodes))
+	p.Instead(s.nodesPath(last.Name), last.MostNodes(), last.WholeZones(last.MostNodes()+plan.Needed-plan.Nodes),
+		"the pools [%s] have %d nodes together, and need %d in the worst case", strings.ReplaceAll(plan.Name, ",", ", "), plan.Nodes, plan.Needed)
 }

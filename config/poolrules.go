@@ -129,8 +129,8 @@ func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m 
 // checkSpread checks that a fixed number of nodes is a multiple of the zones: GKE sets a number of nodes per zone.
 func checkSpread(p *input.Problems, path *field.Path, pool Pool) {
 	if nodes := *pool.Nodes; pool.WholeZones(nodes) != nodes {
-		p.Invalid(path, nodes, "must be a multiple of the %d zones, to be spread evenly; write %d, or use fewer zones",
-			pool.ZoneCount(), pool.WholeZones(nodes))
+		p.Instead(path, nodes, pool.WholeZones(nodes),
+			"must be a multiple of the %d zones, to be spread evenly; use fewer zones", pool.ZoneCount())
 	}
 }
 

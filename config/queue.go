@@ -209,7 +209,7 @@ func (s *Stack) checkQueues(p *input.Problems) {
 				p.Invalid(at, nodes, "no job that waits in a queue runs on the pool %s; %s", pool, remedy)
 			}
 			if nodes < 0 {
-				p.Invalid(at, nodes, "must not be negative; write 0 for a team that only borrows nodes")
+				p.Instead(at, nodes, 0, "must not be negative")
 			}
 		}
 	}

@@ -17,21 +17,23 @@ import (
 
 type edits = testkit.Edits
 
+// onOneNode has all of a job on one node, over a directory of it.
+var onOneNode = edits{
+	"persia:nodePools": []any{edits{"name": "all", "machineType": "a2-ultragpu-8g", "nodes": 1,
+		"gpu": edits{"type": "nvidia-a100-80gb", "count": 8}}},
+	"persia:storage[0].gcsFuse":                           nil,
+	"persia:storage[0].hostPath":                          edits{"path": "/checkpoints"},
+	"persia:jobs[0].nnWorker.nodePool":                    "all",
+	"persia:jobs[0].dataloader.nodePool":                  "all",
+	"persia:jobs[0].embeddingWorker.nodePool":             "all",
+	"persia:jobs[0].embeddingParameterServer.nodePool":    "all",
+	"persia:jobs[0].embeddingParameterServer.resources":   edits{"limits": edits{"cpu": 8, "memory": "100Gi"}},
+	"persia:jobs[0].nnWorker.replicas":                    1,
+	"persia:jobs[0].nnWorker.resources.requests":          edits{"cpu": 60, "memory": "500Gi"},
+	"persia:jobs[0].embeddingWorker.resources.limits.cpu": "1500m",
+}
+
 func TestLoadAccepts(t *testing.T) {
-	onOneNode := edits{
-		"persia:nodePools": []any{edits{"name": "all", "machineType": "a2-ultragpu-8g", "nodes": 1,
-			"gpu": edits{"type": "nvidia-a100-80gb", "count": 8}}},
-		"persia:storage[0].gcsFuse":                           nil,
-		"persia:storage[0].hostPath":                          edits{"path": "/checkpoints"},
-		"persia:jobs[0].nnWorker.nodePool":                    "all",
-		"persia:jobs[0].dataloader.nodePool":                  "all",
-		"persia:jobs[0].embeddingWorker.nodePool":             "all",
-		"persia:jobs[0].embeddingParameterServer.nodePool":    "all",
-		"persia:jobs[0].embeddingParameterServer.resources":   edits{"limits": edits{"cpu": 8, "memory": "100Gi"}},
-		"persia:jobs[0].nnWorker.replicas":                    1,
-		"persia:jobs[0].nnWorker.resources.requests":          edits{"cpu": 60, "memory": "500Gi"},
-		"persia:jobs[0].embeddingWorker.resources.limits.cpu": "1500m",
-	}
 	testkit.Accepted(t, map[string]edits{
 		"the base":                        nil,
 		"all on one node over hostPath":   onOneNode,
@@ -180,7 +182,8 @@ func TestRefusesInput(t *testing.T) {
 		// Directories.
 		{"system directory of the node", withVolume(hostPath("/etc/kubernetes"), "/data"), podVolume, []string{`"/etc/kubernetes"`, "/etc, which belongs to the node", "/var/lib/data"}},
 		{"read-only directory of Container-Optimized OS", withVolume(hostPath("/data"), "/data"), podVolume, []string{`"/data"`, "pool loaders", "read-only", "UBUNTU_CONTAINERD"}},
-		{"a way around", withVolume(hostPath("/var/lib/../../etc"), "/data"), podVolume, []string{"write /etc"}},
+		{"a way around", withVolume(hostPath("/var/lib/../../etc"), "/data"), podVolume, []string{"must be absolute and without .."}},
+		{"a way that ends elsewhere", withVolume(hostPath("/var/lib/../data"), "/data"), podVolume, []string{"must be absolute and without ..; write /var/data"}},
 		{"mount in the kernel's files", edits{mount: "/proc/sys"}, mount, []string{"/proc, which the kernel keeps"}},
 		{"volume of the job over devices", withVolume(edits{"emptyDir": edits{}}, "/dev"), podMount, []string{"overlaps with /dev/shm"}},
 		// Images and variables.

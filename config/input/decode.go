@@ -408,9 +408,8 @@ func (d decoder) check(path *field.Path, value reflect.Value, f *structField) {
 
 // bounds reports a value, n as a number, outside of its bounds, which are at least 1 if 0 means the default.
 func (d decoder) bounds(path *field.Path, value any, n float64, f structField) {
-	least, most, remedy := bound(f.Tag.Get("min"), math.MinInt64), bound(f.Tag.Get("max"), math.MaxInt64), ""
+	least, most := bound(f.Tag.Get("min"), math.MinInt64), bound(f.Tag.Get("max"), math.MaxInt64)
 	if f.optional {
-		remedy = "; omit it for the default"
 		if n == 0 && !d.Given(path) {
 			return
 		}
@@ -418,10 +417,14 @@ func (d decoder) bounds(path *field.Path, value any, n float64, f structField) {
 			least = max(least, 1)
 		}
 	}
+	must, limit := "most", most
 	if n < float64(least) {
-		d.Invalid(path, value, "must be at least %d%s", least, remedy)
-	} else if n > float64(most) {
-		d.Invalid(path, value, "must be at most %d%s", most, remedy)
+		must, limit = "least", least
+	} else if n <= float64(most) {
+		return
+	}
+	if refused := d.Invalid(path, value, "must be at %s %d", must, limit); f.optional {
+		d.Try(refused, false, Edits{path: nil}, "omit it for the default")
 	}
 }
 

@@ -136,6 +136,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, p := decoded(t, test.text)
+			p.Advise(func(Edits) *Problems { return &Problems{} })
 			assert.EqualError(t, p.Err(), "stack configuration: 1 problem\n"+test.want)
 		})
 	}

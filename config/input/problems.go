@@ -25,11 +25,12 @@ type Problems struct {
 	first     []string
 	written   map[string]string
 	given     map[string]bool
+	remedies  []remedy
 }
 
-// Invalid reports a value that is not allowed.
-func (p *Problems) Invalid(path *field.Path, value any, format string, args ...any) {
-	p.add(field.Invalid(path, value, fmt.Sprintf(format, args...)))
+// Invalid reports a value that is not allowed, and returns the problem.
+func (p *Problems) Invalid(path *field.Path, value any, format string, args ...any) *field.Error {
+	return p.add(field.Invalid(path, value, fmt.Sprintf(format, args...)))
 }
 
 // Required reports a value that is missing.
@@ -116,7 +117,11 @@ func (p *Problems) undecodable(err *field.Error) {
 // InvalidFor reports a value with each message of a check of apimachinery.
 func (p *Problems) InvalidFor(path *field.Path, value any, messages []string) {
 	for _, message := range messages {
-		p.Invalid(path, value, "%s", message)
+		if why, better, has := strings.Cut(message, "; write "); has && !strings.Contains(better, " ") {
+			p.Instead(path, value, better, "%s", why)
+		} else {
+			p.Invalid(path, value, "%s", message)
+		}
 	}
 }
 
@@ -128,26 +133,27 @@ func (p *Problems) AtMost(longest int, path *field.Path, value, why string) {
 	}
 }
 
-func (p *Problems) add(err *field.Error) {
+func (p *Problems) add(err *field.Error) *field.Error {
 	err.Field = p.pathOf(err.Field)
 	for _, outer := range p.undecoded {
 		if within(err.Field, outer) {
-			return
+			return err
 		}
 	}
 	for i, found := range p.found {
 		if err.Type == field.ErrorTypeRequired && found.Type == err.Type && found.Field == err.Field {
 			p.found[i] = err // the decoder's remedy is the same for all fields
-			return
+			return err
 		}
 	}
 	for _, object := range p.typos {
 		name, inside := strings.CutPrefix(err.Field, object+".")
 		if inside && err.Type == field.ErrorTypeRequired && !strings.ContainsAny(name, ".[") {
-			return
+			return err
 		}
 	}
 	p.found = append(p.found, err)
+	return err
 }
 
 // move records that the user wrote the value at a path at another one. It also applies below the path, except where

@@ -4,13 +4,10 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -45,73 +42,10 @@ func (e Edits) And(more Edits) Edits {
 func (e Edits) In(t testing.TB, keys map[string]any) {
 	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(e)) {
-		Edit(keys, pathElement.FindAllString(path, -1), e[path])
-	}
-}
-
-// Refusal is a mistake and its error: the path, and parts of the line, such as the value and the remedy.
-type Refusal = struct {
-	Name  string
-	Edits Edits
-	Path  string
-	Says  []string
-}
-
-// Refused makes each mistake in an otherwise valid stack file. Each leads to one problem, unless the name of the case
-// is in leadToMore. The problem shows the value at its path, unless it is a password.
-func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
-	t.Helper()
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			_, err := Load(t, c.Edits)
-			Says(t, err, c.Path, c.Says...)
-			switch value := c.Edits[c.Path].(type) {
-			case string, bool, int, float64:
-				if !strings.HasSuffix(c.Path, ".password") {
-					Says(t, err, c.Path, fmt.Sprint(value))
-				}
-			}
-			if !slices.Contains(leadToMore, c.Name) {
-				assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
-			}
-		})
-	}
-}
-
-// Accepted makes edits by name in a stack file that stays valid.
-func Accepted(t *testing.T, cases map[string]Edits) {
-	t.Helper()
-	for name, changes := range cases {
-		t.Run(name, func(t *testing.T) {
-			_, err := Load(t, changes)
-			assert.NoError(t, err)
-		})
-	}
-}
-
-// Warned makes each mistake in a stack file that is valid otherwise. The program accepts the
-// file, and warns at the path with all parts. Without parts, it has no warning there.
-func Warned(t *testing.T, cases []Refusal) {
-	t.Helper()
-	for _, c := range cases {
-		t.Run(c.Name, func(t *testing.T) {
-			s, err := Load(t, c.Edits)
-			require.NoError(t, err)
-			var found []string
-			for _, warning := range slices.Concat(s.Warnings(), s.FirstWarnings()) {
-				if strings.HasPrefix(warning, c.Path+": ") {
-					found = append(found, warning)
-				}
-			}
-			if c.Says == nil {
-				assert.Empty(t, found)
-				return
-			}
-			require.Len(t, found, 1, "warnings at %s of %q", c.Path, s.Warnings())
-			for _, part := range c.Says {
-				assert.Contains(t, found[0], part)
-			}
-		})
+		input.Values(keys).Set(path, e[path])
+		for key, text := range input.Values(keys).Texts() { // no two stack files share values
+			keys[key] = input.ParseJSON(text)
+		}
 	}
 }
 
@@ -168,39 +102,6 @@ func Parse(t testing.TB, text string) input.Values {
 	file, err := input.ParseStackFile([]byte(text), config.Namespace)
 	require.NoError(t, err)
 	return file.Config
-}
-
-// pathElement is a name or an index in a path.
-var pathElement = regexp.MustCompile(`[^.\[\]]+`)
-
-// Edit returns a value in which the value at a path is replaced. It panics at a path that cannot be.
-func Edit(in any, path []string, value any) any {
-	if len(path) == 0 {
-		return value
-	}
-	switch in := in.(type) {
-	case []any:
-		i, err := strconv.Atoi(path[0])
-		if err != nil {
-			panic(err)
-		}
-		if i == len(in) {
-			in = append(in, nil)
-		}
-		in[i] = Edit(in[i], path[1:], value)
-		return in
-	case map[string]any:
-		in[path[0]] = Edit(in[path[0]], path[1:], value)
-		if in[path[0]] == nil {
-			delete(in, path[0])
-		}
-		return in
-	case Edits:
-		return Edit(map[string]any(in), path, value)
-	case nil:
-		return map[string]any{path[0]: Edit(nil, path[1:], value)}
-	}
-	panic(fmt.Sprintf("nothing to edit: %v in %v", path, in))
 }
 
 // SchemaFile is the name of the JSON Schema of stack files in the root of the repository.

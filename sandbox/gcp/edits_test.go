@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"persia/config"
-	"persia/internal/testkit"
+	"persia/config/input"
 	"persia/sandbox/gcp/google"
 	"persia/stack/effects"
 )
@@ -87,7 +87,8 @@ func editable(t *testing.T) values {
 // set writes a value at a path below a key. A number is a position in a list.
 func set(key, path string, value any) func(values) {
 	return func(file values) {
-		file[key] = testkit.Edit(google.Clone(file[key]), strings.Split(path, "."), value)
+		file[key] = google.Clone(file[key])
+		input.Values(file).Set(key+"."+path, value)
 	}
 }
 

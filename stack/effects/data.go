@@ -11,6 +11,7 @@ import (
 
 	"persia/config"
 	"persia/gcp"
+	"persia/infra/gke"
 	"persia/workload/pedl"
 )
 
@@ -49,14 +50,12 @@ func (u *update) deletes(storage string) bool {
 
 // lost says what becomes of files that no pod finds again, or returns "" where pods find them.
 func (u *update) lost(at storedFolder) string {
-	if u.after.Replaced != nil && strings.HasPrefix(at.storage, directory) || u.losesNodes(at.pool) {
+	switch replaced := u.after.Replaced; {
+	case replaced != nil && strings.HasPrefix(at.storage, directory), u.losesNodes(at.pool):
 		return "are lost with the nodes"
-	}
-	if u.after.Replaced != nil && strings.HasPrefix(at.storage, "Filestore ") {
-		for _, setting := range u.after.Replaced.Settings {
-			if setting.Path.String() == "persia:project" {
-				return "stay in the project " + setting.Was
-			}
+	case replaced != nil && strings.HasPrefix(at.storage, "Filestore "):
+		if project := first(replaced.Settings, func(s gke.Setting) bool { return s.Path.String() == "persia:project" }); project.Was != "" {
+			return "stay in the project " + project.Was
 		}
 	}
 	return ""

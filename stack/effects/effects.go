@@ -182,9 +182,8 @@ func (u *update) about(was Training, turns int) string {
 
 // kept says which servers keep their memory while other roles of a job restart, or returns "".
 func kept(was, is Training, restarted []string) string {
-	servers := config.KindEmbeddingParameterServer.Name
-	if !was.contract().Partial || !is.contract().Partial || len(restarted) == 0 || slices.Contains(restarted, servers) ||
-		was.servers() != is.servers() {
+	if !was.contract().Partial || !is.contract().Partial || len(restarted) == 0 || was.servers() != is.servers() ||
+		slices.Contains(restarted, config.KindEmbeddingParameterServer.Name) {
 		return ""
 	}
 	return fmt.Sprintf("; its %s keep their memory, if the script has saved its dense state since the newest checkpoint",
