@@ -71,11 +71,13 @@ func (s *stack) preview(persia, command string) string {
 		executable, "preview", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output())(s.t))
 }
 
-// assertTour checks that a command prints what docs/start/sandbox.md shows first, but for lines with an ellipsis.
+// assertTour checks that a command prints what docs/start/sandbox.md shows first, but for lines with an ellipsis. A terminal
+// breaks long lines, and indents the rest of each.
 func (s *stack) assertTour(command, printed string) {
 	_, shown, found := strings.Cut(testkit.Read(s.t, filepath.Join(repository, "docs/start/sandbox.md")), "    $ "+command+"\n")
 	require.True(s.t, found, command)
-	for line := range strings.SplitSeq(shown[:regexp.MustCompile(`(?m)^\S`).FindStringIndex(shown)[0]], "\n") {
+	shown = strings.ReplaceAll(shown[:regexp.MustCompile(`(?m)^\S`).FindStringIndex(shown)[0]], "\n      ", " ")
+	for line := range strings.SplitSeq(shown, "\n") {
 		if line = strings.TrimPrefix(line, "    "); !strings.Contains(line, "…") && !strings.HasPrefix(line, "up after") {
 			assert.Contains(s.t, printed, line+"\n")
 		}
