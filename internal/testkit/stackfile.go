@@ -43,9 +43,9 @@ func (e Edits) In(t testing.TB, keys map[string]any) {
 	t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(e)) {
 		input.Values(keys).Set(path, e[path])
-		for key, text := range input.Values(keys).Texts() { // no two stack files share values
-			keys[key] = input.ParseJSON(text)
-		}
+		text := Must(json.Marshal(keys))(t) // no two stack files share values
+		clear(keys)
+		require.NoError(t, json.Unmarshal(text, &keys))
 	}
 }
 
