@@ -126,7 +126,7 @@ func TestCheckProcesses(t *testing.T) {
 		"from a folder of a project": {[]string{provider, "1h"}, project, inside, true},
 		"of another project":         {[]string{provider, "1h"}, elsewhere, project, false},
 		"of a folder with its name":  {[]string{provider, "1h"}, project, project + "2", false},
-		"of a CLI that runs":         {[]string{filepath.Join(programs, "pulumi"), "-c", "trap 'kill $!' TERM; " + provider + " 1h & wait"}, project, project, false},
+		"of a CLI that runs":         {[]string{filepath.Join(programs, "pulumi"), "-c", "trap 'kill $!; wait' TERM; " + provider + " 1h & wait"}, project, project, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			command := exec.Command(test.command[0], test.command[1:]...)
