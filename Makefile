@@ -89,7 +89,7 @@ stacks:
 		{ grep -E -A9 '^ *--- FAIL|_test\.go:[0-9]+:|^ *panic:' ../.sandbox/e2e.log; exit 1; }
 
 nightly: toolchain ## Run the long tests, or only RUN, with SEED, and stacks on the next Kubernetes.
-	@cd sandbox && { (cd .. && QUIET=50 HISTORIES=50000 SEED=$(SEED) $(NIGHTLY) -run '$(or $(RUN),^Test(Alerts|Python)$$)' ./workload/persia/...) && \
+	@cd sandbox && { (cd .. && QUIET=50 HISTORIES=50000 SEED=$(SEED) $(NIGHTLY) -run '$(or $(RUN),^Test(Alerts|Python|SlowMachines)$$)' ./workload/persia/...) && \
 		$(NIGHTLY) -run '$(RUN)' ./e2e -long -seed $(or $(SEED),0) && \
 		SANDBOX_KUBERNETES=next $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Queue)$$)' ./e2e && \
 		SANDBOX_KUBERNETES_PROVIDER=official $(NIGHTLY) -run '$(or $(RUN),^Test(Dev|Prod|Queue|Storage|Edits)$$)' \
