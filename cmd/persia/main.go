@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -101,29 +102,41 @@ func ofStack(command *cobra.Command, stack *string) *cobra.Command {
 	return command
 }
 
-// prints adds the flag --output, and prints the result of a command for scripts where it is json.
-type prints struct{ output string }
+// format is how a command prints its result: text or json.
+type format string
 
-func (p *prints) flag(command *cobra.Command) {
-	command.Flags().StringVarP(&p.output, "output", "o", "text", "the `FORMAT`: text, or json as in docs/reference/output.schema.json")
+func (f *format) String() string { return string(*f) }
+
+func (f *format) Type() string { return "FORMAT" }
+
+// Set takes the value of a flag.
+func (f *format) Set(value string) error {
+	if value != "text" && value != "json" {
+		return errors.New("write text or json")
+	}
+	*f = format(value)
+	return nil
 }
 
-func (p *prints) as(out io.Writer, result any, asText func() error) error {
-	switch p.output {
-	case "text":
+// flag adds the flag --output.
+func (f *format) flag(command *cobra.Command) {
+	*f = "text"
+	command.Flags().VarP(f, "output", "o", "text, or json as in docs/reference/output.schema.json")
+}
+
+// print prints a result as JSON, or calls asText.
+func (f *format) print(out io.Writer, result any, asText func() error) error {
+	if *f == "text" {
 		return asText()
-	case "json":
-		encoder := json.NewEncoder(out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(result)
-	default:
-		return fmt.Errorf("--output: %q: write text or json", p.output)
 	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(result)
 }
 
 func preflightCommand() *cobra.Command {
 	var stack string
-	var prints prints
+	var output format
 	command := &cobra.Command{
 		Use:     "preflight",
 		Short:   "Report what is missing before `pulumi up`",
@@ -147,7 +160,7 @@ Exit codes:
 			checks, err := preflight.Run(command.Context(), stack, preflight.CLI)
 			if err == nil {
 				out := command.OutOrStdout()
-				err = prints.as(out, map[string]any{"checks": checks}, func() error { return preflight.Print(out, checks) })
+				err = output.print(out, map[string]any{"checks": checks}, func() error { return preflight.Print(out, checks) })
 				err = cmp.Or(err, context.Cause(command.Context()))
 			}
 			if err == nil && preflight.Failed(checks) {
@@ -156,12 +169,12 @@ Exit codes:
 			return err
 		},
 	}
-	prints.flag(command)
+	output.flag(command)
 	return ofStack(command, &stack)
 }
 
 func statusCommand() *cobra.Command {
-	var prints prints
+	var output format
 	rules, overrides := clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}
 	var job string
 	var watch bool
@@ -178,6 +191,9 @@ at the start or for an hour, or the wait was interrupted.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides).ClientConfig()
+			if clientcmd.IsEmptyConfig(err) {
+				err = errors.New("there is no kubeconfig: run `gcloud container clusters get-credentials CLUSTER`, or write --kubeconfig")
+			}
 			if err != nil {
 				return fails(err)
 			}
@@ -193,7 +209,7 @@ at the start or for an hour, or the wait was interrupted.`,
 				if err != nil {
 					return err
 				}
-				return prints.as(out, now, func() error { now.Print(out); return nil })
+				return output.print(out, now, func() error { now.Print(out); return nil })
 			}
 			if watch {
 				status.Watch(command.Context(), command.OutOrStdout(), show)
@@ -204,7 +220,7 @@ at the start or for an hour, or the wait was interrupted.`,
 	}
 	command.Flags().StringVar(&rules.ExplicitPath, "kubeconfig", "", "the kubeconfig `FILE`; by default that of KUBECONFIG, or ~/.kube/config")
 	command.Flags().StringVar(&overrides.CurrentContext, "context", "", "the `CONTEXT` of the kubeconfig; by default its current one")
-	prints.flag(command)
+	output.flag(command)
 	command.Flags().BoolVar(&watch, "watch", false, "show it every five seconds")
 	command.Flags().StringVar(&job, "wait", "", "the `JOB` to wait for")
 	return command
@@ -213,7 +229,7 @@ at the start or for an hour, or the wait was interrupted.`,
 func previewCommand() *cobra.Command {
 	var stack string
 	var diff bool
-	var prints prints
+	var output format
 	var failOn []string
 	command := &cobra.Command{
 		Use:     "preview [-s STACK] [--diff] [-- COMMAND…]",
@@ -226,16 +242,19 @@ events, and exits with its exit code.
 With --fail-on, it exits with 3 if pods of a job, of NATS, or of PEDL end (restart), or if a resource is
 deleted or replaced that Pulumi does not keep (delete), so that CI can hold a pull request.`,
 		RunE: func(command *cobra.Command, args []string) error {
+			if at := slices.IndexFunc(failOn, func(what string) bool { return what != "restart" && what != "delete" }); at >= 0 {
+				return fmt.Errorf("--fail-on: %q: write restart, delete, or both", failOn[at])
+			}
 			p, err := previewOf(stack, args, command.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			out := command.OutOrStdout()
-			err = prints.as(out, p.summary(), func() error { _, err := io.WriteString(out, forTerminal(p, diff)); return err })
+			err = output.print(out, p.summary(), func() error { _, err := io.WriteString(out, forTerminal(p, diff)); return err })
 			return cmp.Or(err, p.held(failOn))
 		},
 	}
-	prints.flag(command)
+	output.flag(command)
 	command.Flags().StringSliceVar(&failOn, "fail-on", nil, "what to exit with 3 for: `WHAT` is restart, delete, or both")
 	command.Flags().BoolVar(&diff, "diff", false, "show each value that changes, each new object, and all needs")
 	return ofStack(command, &stack)

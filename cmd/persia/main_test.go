@@ -15,6 +15,7 @@ import (
 
 func TestExitCodes(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "nowhere"))
 	t.Chdir("../..")
 	file := filepath.Join(t.TempDir(), "events")
 	require.NoError(t, os.WriteFile(file, []byte(written(t, costs(1), kept, planned("delete", "gcp:storage/bucket:Bucket", "data", object{}, nil),
@@ -46,6 +47,7 @@ func TestExitCodes(t *testing.T) {
 		"too many parameters":              {[]string{"size", "--parameters", "1e15", "--dim", "16"}, 2, "", "persia size: --parameters 1e+15: write a number from 1e7 to 1e14"},
 		"no dimension":                     {[]string{"size", "--parameters", "1e9"}, 2, "", "persia size: --dim 0: write a number from 1 to 1024"},
 		"another optimizer":                {[]string{"size", "--parameters", "1e9", "--dim", "16", "--optimizer", "lamb"}, 2, "", "--optimizer lamb: write one of adagrad, adam, sgd"},
+		"no kubeconfig":                    {[]string{"status", "--context", ""}, 1, "", "there is no kubeconfig: run `gcloud container clusters get-credentials CLUSTER`"},
 		"another command":                  {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -361,19 +361,14 @@ func (p *preview) summary() any {
 // held returns an error with the exit code 3 if the preview does something that must not happen.
 func (p *preview) held(failOn []string) error {
 	var why []string
-	for _, what := range failOn {
-		switch what {
-		case "restart":
-			why = append(why, p.restarts()...)
-		case "delete":
-			for _, change := range p.changes {
-				// Each change of a script replaces the ConfigMap with it.
-				if change.removes() && !change.bookkeeping() && change.kept() == "" && change.Type != "kubernetes:core/v1:ConfigMap" {
-					why = append(why, change.title())
-				}
-			}
-		default:
-			return fmt.Errorf("--fail-on: %q: write restart, delete, or both", what)
+	if slices.Contains(failOn, "restart") {
+		why = p.restarts()
+	}
+	for _, change := range p.changes {
+		// Each change of a script replaces the ConfigMap with it.
+		isScript := change.Type == "kubernetes:core/v1:ConfigMap"
+		if slices.Contains(failOn, "delete") && change.removes() && !change.bookkeeping() && change.kept() == "" && !isScript {
+			why = append(why, change.title())
 		}
 	}
 	if len(why) == 0 {

@@ -86,7 +86,7 @@ job clicks: running attempt 1: 0 of 1 nn-workers and 0 of 1 dataloaders have fin
 		"a user with read access":           {jobs: jobs, forbidden: "/api/v1/nodes", says: "  next: pulumi config get --path persia:nodePools   # increase maxNodes of gpu, and run pulumi up\n\nYou may not read the nodes, so this is not all.\n"},
 		"json":                              {jobs: jobs, pods: running, answer: "it trains, and has a checkpoint and a folder that is none", args: []string{"-o", "json"}, says: `"phase": "running",`},
 		"json of a job that waits":          {jobs: jobs, args: []string{"--output", "json"}, says: `"cause": "pool is full",`},
-		"another format":                    {jobs: jobs, args: []string{"-o", "yaml"}, code: 1, errors: `persia status: --output: "yaml": write text or json`},
+		"another format":                    {jobs: jobs, args: []string{"-o", "yaml"}, code: 2, errors: `persia status: invalid argument "yaml" for "-o, --output" flag: write text or json`},
 		"a log that cannot be read":         {jobs: jobs, pods: running, says: "job clicks: 1 of 1 pods are ready\n"},
 		"no job":                            {jobs: empty, says: "all have engine: operator and are suspended or have restartPolicy: Always"},
 		"another context":                   {jobs: jobs, args: []string{"--context", "other"}, code: 1, errors: `persia status: context "other" does not exist`},
