@@ -9,7 +9,7 @@ import (
 	"persia/gcp"
 )
 
-// Model is what the embedding parameter servers of a job hold.
+// Model describes the embeddings that the embedding parameter servers of a job hold.
 type Model struct {
 	Parameters float64 // of all embeddings, without the optimizer's state
 	Dim        int64   // of an embedding

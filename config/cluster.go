@@ -32,7 +32,7 @@ const SystemPoolName = "system"
 
 // Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`, uses an existing cluster.
 type Cluster struct {
-	// Name is the name of the cluster, and the prefix of those of its network, router, and node service account.
+	// Name is the name of the cluster. The names of its network, router, and node service account begin with it.
 	Name string `json:"name" form:"name"`
 	// Existing describes an existing cluster. Of the other fields, only `name` and `replace` apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`

@@ -13,7 +13,7 @@ import (
 // Edits are new values by their paths in the tree. Nil removes a value.
 type Edits = map[*field.Path]any
 
-// remedy is what may solve a problem.
+// remedy is an edit that may solve a problem, and how a message says it.
 type remedy struct {
 	problem *field.Error
 	say     string

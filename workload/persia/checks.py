@@ -62,7 +62,7 @@ class Files:
         self.found = self.lost or before(self.role, self.environment)
 
 
-class Machine:
+class MachineCheck:
     """Checks whether PyTorch can use the GPUs that a replica has requested (a script that falls back to the CPU would train for
     weeks), and measures the machine if there is a following replica, or an empty one. PyTorch takes a minute to load from a cold
     disk, and a broken driver may hang, so speed.py is a process of its own."""

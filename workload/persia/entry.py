@@ -60,7 +60,7 @@ class Script:
 
     def no_gpus(self):
         """Return why PyTorch cannot use the GPUs, or None. Return None if the pod has to end."""
-        check = checks.Machine(self.environment)
+        check = checks.MachineCheck(self.environment)
         while check.waiting() and not self.stopped:
             time.sleep(0.2)
         trouble = None if self.stopped else check.trouble()

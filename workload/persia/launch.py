@@ -50,9 +50,9 @@ class Replica:
         self.done = False
         self.failed = ""  # why the job has failed for good
         self.over = False  # whether the job is complete or has failed
-        self.command = None  # the command, or the check of the GPUs that runs before it
+        self.command = None  # the command, or the check of the machine that runs before it
         self.ending = False  # whether the command or processes that it left have to end
-        self.check = None  # the check of the GPUs, until it is done
+        self.check = None  # the check of the machine, until it is done
         self.memory = 0  # the name of the memory that the command has, see machine.py
         self.loading = None  # how a server gets its part of that, until it has it
         self.blocked = ""  # why no attempt can start with this replica
@@ -346,7 +346,7 @@ class Replica:
             self.become("failed", trouble)
             return
         try:
-            self.check = checks.Machine(environment, order.get("next", "") if self.settings.node else None)
+            self.check = checks.MachineCheck(environment, order.get("next", "") if self.settings.node else None)
         except OSError as error:
             self.become("failed", f"{error.filename}: {error.strerror}")
             return

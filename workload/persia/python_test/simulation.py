@@ -776,7 +776,7 @@ def drawn(dice):
 def simulated():
     """Have the launcher's code run in the simulation."""
     clock = types.SimpleNamespace(monotonic=lambda: WORLD.now, time=lambda: WORLD.turn.wall())
-    ready = types.SimpleNamespace(Machine=lambda _environment, _following: types.SimpleNamespace(
+    ready = types.SimpleNamespace(MachineCheck=lambda _environment, _following: types.SimpleNamespace(
         command=None, environment=_environment, waiting=lambda: False, trouble=lambda: None, found={}),
         Files=lambda *_: types.SimpleNamespace(lost=None, begin=lambda: None, missing=lambda: None), reachable=lambda _nats: True, for_gpus=dict)
     with contextlib.ExitStack() as stack:

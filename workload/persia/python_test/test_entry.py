@@ -43,7 +43,7 @@ class Runs(unittest.TestCase):
                 command = mock.Mock(**{"status.return_value": ends, "stop.return_value": ends})
                 check = mock.Mock(command=None, **{"waiting.return_value": False, "trouble.return_value": gpus})
                 with mock.patch.multiple(entry, adopt=mock.Mock(), heed_signals=mock.Mock(), Command=mock.Mock(return_value=command), log=said.append), \
-                        mock.patch.multiple(checks, before=mock.Mock(return_value=files), Machine=mock.Mock(return_value=check)), mock.patch.object(entry.gateway, "of", lambda names, _, place=place: place if names else mock.Mock()):
+                        mock.patch.multiple(checks, before=mock.Mock(return_value=files), MachineCheck=mock.Mock(return_value=check)), mock.patch.object(entry.gateway, "of", lambda names, _, place=place: place if names else mock.Mock()):
                     self.assertEqual(status, entry.main(dict(DATALOADER, LOCAL_RANK=rank), ["--local_rank=1"]))
                     arguments = [call[0][0] for call in entry.Command.call_args_list]
                 self.assertEqual([[sys.executable, "-u", "/code/load.py", "--local_rank=1"]] * started, arguments)

@@ -325,7 +325,7 @@ class Needs(ReplicasTest):
         asked = mock.Mock(command=Program({}), environment={"PERSIA_ATTEMPT": "1"}, found={})
         asked.waiting.return_value, asked.trouble.return_value = True, None
         self.write_complete("attempt-1/1")
-        self.patch(checks, Machine=lambda environment, _following, check=checks.Machine: asked if environment["PERSIA_ATTEMPT"] == "2" else check(environment))
+        self.patch(checks, MachineCheck=lambda environment, _following, check=checks.MachineCheck: asked if environment["PERSIA_ATTEMPT"] == "2" else check(environment))
         for each in EVERY:
             self.pod(each)
         self.turn(40)
@@ -340,7 +340,7 @@ class Needs(ReplicasTest):
         """Otherwise, the replica would start the command beside the next attempt, and would not wait between its reports."""
         asked = mock.Mock(command=Program({}), environment={}, found={})
         asked.waiting.side_effect, asked.trouble.return_value = lambda: asked.command.status() is None, None
-        self.patch(checks, Machine=lambda environment, _following: asked)
+        self.patch(checks, MachineCheck=lambda environment, _following: asked)
         for each in EVERY:
             self.pod(each)
         self.until("running attempt 1")

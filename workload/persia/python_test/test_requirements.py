@@ -30,7 +30,7 @@ class GPUs(unittest.TestCase):
                     return mock.Mock(**{"status.return_value": status})
 
                 with mock.patch.object(checks, "Command", command):
-                    gpus = checks.Machine({"PERSIA_GPUS": str(wanted)}, clock=lambda times=times: next(times))
+                    gpus = checks.MachineCheck({"PERSIA_GPUS": str(wanted)}, clock=lambda times=times: next(times))
                 self.assertEqual([status is None, False], [gpus.waiting(), gpus.waiting()])
                 self.assertEqual(says, (gpus.trouble() or "").partition(":")[0] or None)
                 if gpus.output:
