@@ -33,7 +33,7 @@ class History(test_ledger.Ledgers):
         self.slow_machines, self.slow_rank = {}, 1
         self.most, self.period, self.begin = 1000, chance.uniform(600, 1800), chance.uniform(20, 400)
         self.reports_progress = chance.random() < 0.5
-        self.coordinates, self.others = True, True  # whether nn-worker 0 pushes, and whether other replicas do
+        self.coordinates, self.others, self.pending = True, True, 0  # whether nn-worker 0 pushes, others do, and how many have no node
         urllib.request.OpenerDirector.open = self.take
 
     def take(self, request, timeout):
@@ -64,6 +64,9 @@ class History(test_ledger.Ledgers):
             self.push("/run/1/role/nn-worker/replica/0", lambda: {"persia_replica_memory_ratio": self.memory})
         if self.others:
             self.push("/run/1/role/dataloader/replica/0", lambda: {"persia_replica_alive": 1})
+            self.groups["kube-state-metrics"] = {f'kube_pod_status_unschedulable{{namespace="persia", pod="{self.played}-nn-worker-{number}-0-x7k2p"}}': 1 for number in range(self.pending or self.scrapes % 40 < 20)}
+        else:
+            self.groups.pop("kube-state-metrics", None)
         if self.job.machine.phase == "start" and self.coordinates:
             metrics.push({"loss": self.loss()})
             self.look_up()
@@ -128,6 +131,7 @@ FAULTS = [
     ("PersiaNothingSaved", {"upgrades": 0, "reports_progress": False, "period": 13 * 3600}, [(0, "the job is complete", 1)]),
     ("PersiaReplicaEndsAttempts", {}, [(1, "a command fails"), (1, "the coordinator's pod leaves")] * 3),
     ("PersiaReplicaUnreachable", {}, [(1, "a replica is silent")] * 2),
+    ("PersiaNoMachines", {"pending": 2}, COMPLETE),
     ("PersiaCoordinatorLost", {"away": 1800}, [(1, "the coordinator's node is lost")]),
     ("PersiaSlowServer", {"slow": 8, "table": 0.02, "waits": 0}, COMPLETE),
     ("PersiaSlowEmbeddingWorker", {"starved": 5, "prepares": 0.01, "workers": 2, "waits": 0}, COMPLETE),
