@@ -56,6 +56,7 @@ var version string
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:           "persia",
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "bin/persia"},
 		Short:         "Commands beside `pulumi up` of a stack",
 		Version:       version,
 		SilenceErrors: true,
@@ -74,6 +75,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		code, err = end.code, end.error
 	} else if err == nil {
 		code = 0
+	}
+	if missing := (*exec.Error)(nil); errors.As(err, &missing) && missing.Name == "pulumi" {
+		err = fmt.Errorf("%w; %s", missing, preflight.Install)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "%s: %v\n", command.CommandPath(), err) // nowhere else to say it
@@ -140,7 +144,7 @@ func preflightCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "preflight",
 		Short:   "Report what is missing before `pulumi up`",
-		Example: "  persia preflight -s prod",
+		Example: "  bin/persia preflight -s prod",
 		Long: `Preflight reports what "pulumi up" of a stack would find out only after minutes: the project's
 APIs and quotas, the machines of its zones, its buckets, and the way to the cluster. It asks gcloud, and
 changes nothing.
@@ -179,9 +183,10 @@ func statusCommand() *cobra.Command {
 	var job string
 	var watch bool
 	command := &cobra.Command{
-		Use:     "status",
-		Short:   "Say what each training job does, and why it waits",
-		Example: "  persia status --watch\n  persia status --wait criteo && echo complete\n  persia status -o json | jq .jobs[].state",
+		Use:   "status",
+		Short: "Say what each training job does, and why it waits",
+		Example: "  bin/persia status --watch\n  bin/persia status --wait criteo && echo complete\n" +
+			"  bin/persia status -o json | jq .jobs[].state",
 		Long: `Status says what the nodes of a cluster cost, which jobs have their GPUs, what each training job
 does, its last checkpoint, and why it waits, with the next command. It changes nothing.
 
@@ -234,7 +239,7 @@ func previewCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "preview [-s STACK] [--diff] [-- COMMAND…]",
 		Short:   "Preview a stack, with the summary last",
-		Example: "  persia preview -s dev\n  persia preview -s dev --diff\n  persia preview -s prod --fail-on restart,delete",
+		Example: "  bin/persia preview -s dev\n  bin/persia preview -s dev --diff\n  bin/persia preview -s prod --fail-on restart,delete",
 		Long: `Preview lists the resources that "pulumi up" would change, and then what the stack newly needs, warnings, what
 happens to what runs, and the cost. It runs "pulumi preview", or another command that prints the engine's
 events, and exits with its exit code.
@@ -265,7 +270,7 @@ func commentCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "comment [-s STACK] [--title TITLE] [-- COMMAND…]",
 		Short:   "Preview a stack, and print a comment for its pull request",
-		Example: "  persia comment -s prod > comment.md",
+		Example: "  bin/persia comment -s prod > comment.md",
 		Long: `Comment previews a stack with "pulumi preview", or with another command, and prints a summary
 for its reviewer as the Markdown of one comment. It exits with the exit code of the preview; if the
 preview fails, the comment says why.`,
@@ -282,7 +287,7 @@ func recoverCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "recover",
 		Short:   "Complete the state of a stack after a killed `pulumi up`",
-		Example: "  persia recover -s dev",
+		Example: "  bin/persia recover -s dev",
 		Long: `Recover completes the state of a stack after "pulumi up" was killed. Each resource that was being
 created and exists is in the state then. Run "pulumi cancel" first, and make sure that no other update runs.
 You can run it again at any time.`,

@@ -28,9 +28,9 @@ func TestExitCodes(t *testing.T) {
 	}{
 		"help":                   {[]string{"preflight", "--help"}, 0, "Exit codes:", ""},
 		"missing":                {[]string{"preflight", "--stack", "prod"}, 1, "missing    gke-gcloud-auth-plugin ", ""},
-		"an unknown stack":       {[]string{"preflight", "--stack", "nowhere"}, 2, "", "persia preflight: there is no stack \"nowhere\""},
+		"an unknown stack":       {[]string{"preflight", "--stack", "nowhere"}, 2, "", "bin/persia preflight: there is no stack \"nowhere\""},
 		"an unknown flag":        {[]string{"preflight", "--stacks"}, 2, "", "unknown flag: --stacks"},
-		"an argument":            {[]string{"preflight", "prod"}, 2, "", `unknown command "prod" for "persia preflight"`},
+		"an argument":            {[]string{"preflight", "prod"}, 2, "", `unknown command "prod" for "bin/persia preflight"`},
 		"a preview that fails":   {[]string{"comment", "--stack", "dev", "--title", "Drift", "--", "/bin/sh", "-c", "echo 'error: no'; exit 7"}, 7, "## Drift of stack dev: failed\n", "error: no"},
 		"preflight for a script": {[]string{"preflight", "--stack", "prod", "-o", "json"}, 1, `"status": "missing",`, ""},
 		"a preview for a script": {events("preview", "-o", "json"), 0, `"restarts": [
@@ -40,15 +40,16 @@ func TestExitCodes(t *testing.T) {
 		"a preview that deletes":           {events("preview", "--fail-on", "restart,delete"), 3, "", "\n- gcp:storage/bucket:Bucket  data (delete)\n"},
 		"a preview of which nothing fails": {events("preview"), 0, "\n! persia:jobs[0]: the job clicks restarts\n", ""},
 		"--fail-on of something else":      {events("preview", "--fail-on", "update"), 2, "", `--fail-on: "update": write restart, delete, or both`},
-		"no such command":                  {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "persia comment: fork/exec ./nowhere"},
-		"no stack":                         {[]string{"comment"}, 2, "", "persia comment: no stack is selected: write --stack, or run `pulumi stack select`"},
-		"version":                          {[]string{"--version"}, 0, "persia version ", ""},
+		"no such command":                  {[]string{"comment", "--stack", "dev", "--", "./nowhere"}, 1, "", "bin/persia comment: fork/exec ./nowhere"},
+		"no Pulumi":                        {[]string{"preview", "--stack", "dev"}, 1, "", "pulumi\": executable file not found in $PATH; install it as docs/start/"},
+		"no Pulumi, and no stack":          {[]string{"comment"}, 2, "", `bin/persia comment: exec: "pulumi"`},
+		"version":                          {[]string{"--version"}, 0, "bin/persia version ", ""},
 		"completion":                       {[]string{"completion", "bash"}, 0, "__start_persia", ""},
-		"too many parameters":              {[]string{"size", "--parameters", "1e15", "--dim", "16"}, 2, "", "persia size: --parameters 1e+15: write a number from 1e7 to 1e14"},
-		"no dimension":                     {[]string{"size", "--parameters", "1e9"}, 2, "", "persia size: --dim 0: write a number from 1 to 1024"},
+		"too many parameters":              {[]string{"size", "--parameters", "1e15", "--dim", "16"}, 2, "", "bin/persia size: --parameters 1e+15: write a number from 1e7 to 1e14"},
+		"no dimension":                     {[]string{"size", "--parameters", "1e9"}, 2, "", "bin/persia size: --dim 0: write a number from 1 to 1024"},
 		"another optimizer":                {[]string{"size", "--parameters", "1e9", "--dim", "16", "--optimizer", "lamb"}, 2, "", "--optimizer lamb: write one of adagrad, adam, sgd"},
 		"no kubeconfig":                    {[]string{"status", "--context", ""}, 1, "", "there is no kubeconfig: run `gcloud container clusters get-credentials CLUSTER`"},
-		"another command":                  {[]string{"refresh"}, 2, "", `persia: unknown command "refresh" for "persia"`},
+		"another command":                  {[]string{"refresh"}, 2, "", `bin/persia: unknown command "refresh" for "bin/persia"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
@@ -63,6 +64,6 @@ func TestExitCodes(t *testing.T) {
 	for _, command := range []string{"preflight", "status", "preview", "comment", "recover", "prices", "size"} {
 		var stdout bytes.Buffer
 		assert.Zero(t, run(t.Context(), []string{command, "--help"}, &stdout, &stdout))
-		assert.Contains(t, stdout.String(), "Examples:\n  persia "+command)
+		assert.Contains(t, stdout.String(), "Examples:\n  bin/persia "+command)
 	}
 }

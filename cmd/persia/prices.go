@@ -120,7 +120,7 @@ func pricesCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "prices [-s STACK] FILE",
 		Short:   "Print today's list prices of a stack's machines",
-		Example: "  persia prices -s prod skus.json",
+		Example: "  bin/persia prices -s prod skus.json",
 		Long: `Prices reads a file of Google's Cloud Billing catalog, and prints the list prices of the machines of a
 stack, with their GPUs, as lines for its stack file. To download the file:
 

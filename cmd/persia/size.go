@@ -34,7 +34,7 @@ func sizeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:     "size",
 		Short:   "Print the servers, machines, and cost for a number of parameters",
-		Example: "  persia size --parameters 1e12 --optimizer adam --dim 16",
+		Example: "  bin/persia size --parameters 1e12 --optimizer adam --dim 16",
 		Long: `Size prints the node pool and the embedding parameter servers for a model, as parts of a stack file, and below
 them all servers' memory, the size of a checkpoint, and the cost. It chooses the machines that cost least at list prices
 in us-central1, with 5% of the capacity and 10% of the memory free. In several zones, nodes must be a multiple of them.`,

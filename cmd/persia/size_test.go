@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"persia/capacity"
 	"persia/config"
 	"persia/internal/testkit"
 )
@@ -60,4 +61,6 @@ func TestSize(t *testing.T) {
 			})
 		}
 	}
+	held := capacity.Model{Parameters: 1.6e13, Dim: 16, Optimizer: "adam"}.Servers("us-central1")
+	assert.LessOrEqual(t, held.GiB*int64(held.Replicas), int64(120*2500), "what README.md and Pulumi.prod.yaml say of prod")
 }

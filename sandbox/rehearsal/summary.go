@@ -97,7 +97,7 @@ func (s Summary) String() string {
 		lines = append(lines, fmt.Sprintf("kept: %d workloads, pools, and claims", s.kept), "planned: "+s.plan)
 	}
 	lines = append(lines, "took: "+strings.Join(s.took, ", "),
-		"not judged: machines, quotas, and stock, which `persia preflight` asks Google for")
+		"not judged: machines, quotas, and stock, which `bin/persia preflight` asks Google for")
 	lines = strings.Split(strings.Join(lines, "\n"), "\n")
 	if more := len(lines) - 25; more > 0 {
 		lines = append(lines[:24], fmt.Sprintf("… and %d lines more", more+1))

@@ -35,6 +35,9 @@ func (r *report) authPlugin() {
 	r.add(gcp.AuthPlugin, OK, "on the PATH", "")
 }
 
+// Install is what to do about a program that is not on the PATH.
+const Install = "install it as docs/start/google-cloud.md#1-programs says"
+
 // otherCredentials are variables that give Google's provider other credentials than gke-gcloud-auth-plugin has: the
 // cluster comes up, and none of its objects.
 var otherCredentials = []string{"GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_IMPERSONATE_SERVICE_ACCOUNT"}
@@ -48,7 +51,7 @@ func (r *report) credentials(ctx context.Context) {
 		}
 	}
 	r.exists(ctx, question{name: "credentials", command: []string{"auth", "application-default", "print-access-token"}, refused: []refusal{
-		{[]string{"executable file not found"}, "", "install it: https://cloud.google.com/sdk/docs/install"},
+		{[]string{"executable file not found"}, "", Install},
 		{[]string{"were not found", "was not found", "invalid_grant", "Reauthentication"}, "",
 			"gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file"},
 	}}, "application-default credentials")

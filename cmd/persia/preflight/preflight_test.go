@@ -170,7 +170,7 @@ func TestRun(t *testing.T) {
 		"a private control plane":    {stackOf(zone + ", privateEndpoint: true}"), nil, "warning control plane: persia:cluster.privateEndpoint: Pulumi must run inside the network"},
 		"no credentials": {created, answers{"auth application-default": "ERROR: (gcloud.auth.application-default.print-access-token) Your default credentials were not found."},
 			"missing credentials: (gcloud.auth.application-default.print-access-token) Your default credentials were not found.; gcloud auth application-default login, or set GOOGLE_APPLICATION_CREDENTIALS to the path of a credentials file\n"},
-		"no gcloud":                  {created, answers{"auth application-default": `ERROR: exec: "gcloud": executable file not found in $PATH`}, "missing credentials: exec: \"gcloud\": executable file not found in $PATH; install it: https://cloud.google.com/sdk/docs/install\n"},
+		"no gcloud":                  {created, answers{"auth application-default": `ERROR: exec: "gcloud": executable file not found in $PATH`}, "missing credentials: exec: \"gcloud\": executable file not found in $PATH; install it as docs/start/google-cloud.md#1-programs says\n"},
 		"a project of others":        {created, answers{"projects describe": "ERROR: does not have permission", "services list": "ERROR: not asked"}, "missing project: does not have permission; correct persia:project"},
 		"an answer of another kind":  {created, answers{"services list": "- config:"}, "unchecked APIs: gcloud printed unexpected output"},
 		"an API too few":             {created, answers{"services list": enabled(without("dns.googleapis.com"))}, "missing APIs: not enabled: dns.googleapis.com; gcloud services enable dns.googleapis.com --project=my-project\n"},

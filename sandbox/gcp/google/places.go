@@ -30,7 +30,7 @@ var places = files.Embedded[struct {
 
 // aged ends the refusal of a place: Google may have added it since.
 func aged() string {
-	return "(the simulated Google's list is of " + places().Date + "; `persia preflight` asks the real one)"
+	return "(the simulated Google's list is of " + places().Date + "; `bin/persia preflight` asks the real one)"
 }
 
 // zonesOf returns a zone itself, and three zones of a region. Which, and in what order, differs from region to region.
