@@ -214,6 +214,7 @@ func TestTrainJobSet(t *testing.T) {
 	r.assertTrained(t, "set", "1", allBatches)
 	require.NoError(t, r.s.AwaitTrainings(t.Context()))
 	r.assertEnded(t, "set")
+	t.Run("recovery", r.testKept)
 	t.Run("interrupted", r.testInterrupted)
 }
 

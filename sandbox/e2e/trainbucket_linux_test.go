@@ -81,6 +81,10 @@ func testBucket(t *testing.T, random *rand.Rand) {
 	_, said, err := preview(t, r.s)
 	require.NoError(t, err)
 	assert.Regexp(t, `CHECKPOINTS OF .*\n *bucket\d, measured in 0\.\d h +0\.\d h +\d+ min +\d+% `, said, "after interruptions")
+	t.Run("recovery", func(t *testing.T) {
+		nightly(t)
+		r.testKept(t)
+	})
 }
 
 // mountBucket mounts the bucket for the test, as another node that sees at once what is written.
