@@ -13,7 +13,6 @@ import (
 )
 
 // GCSFuse is a Cloud Storage bucket, mounted through Cloud Storage FUSE.
-// The stack grants the jobs that mount it access to its objects, but not on an existing cluster.
 type GCSFuse struct {
 	// Bucket is the name of the bucket, without gs://.
 	Bucket  string        `json:"bucket" form:"bucket"`
@@ -21,7 +20,7 @@ type GCSFuse struct {
 	Create  *CreateBucket `json:"create,omitempty"`
 }
 
-// Sidecar sets the requests of the container that GKE adds to each pod that mounts the bucket. It may use more where
+// Sidecar are the requests of the container that GKE adds to each pod that mounts the bucket. It may use more where
 // the node has it. A pod that mounts several buckets has one such container, with the largest of each amount.
 type Sidecar struct {
 	// CPU is a quantity.

@@ -8,7 +8,7 @@ import (
 
 // Site is where a stack is.
 type Site struct {
-	// Project is the ID of the Google Cloud project in which the stack creates everything. On an existing cluster, omit it.
+	// Project is the ID of the Google Cloud project. Omit it on an existing cluster.
 	Project string `key:"project"`
 
 	Cluster Cluster `key:"cluster" missing:"write an object with name, region and zones"`
@@ -30,13 +30,13 @@ func (s *Site) SystemPoolName() string {
 // stack file cannot have this name.
 const SystemPoolName = "system"
 
-// Cluster is the GKE cluster and its network. The stack creates them, or, with `existing`, uses an existing cluster.
+// Cluster is the GKE cluster and its network, which the stack creates unless you set `existing`.
 type Cluster struct {
-	// Name is the name of the cluster. The names of its network, router, and node service account begin with it.
+	// Name is the name of the cluster. Its network, router, and node service account have names that begin with it.
 	Name string `json:"name" form:"name"`
-	// Existing describes an existing cluster. Of the other fields, only `name` and `replace` apply.
+	// Existing is an existing cluster. Of the other fields, only `name` and `replace` apply.
 	Existing *ExistingCluster `json:"existing,omitempty"`
-	// Region is a Google Cloud region, like us-central1.
+	// Region is the region, like us-central1.
 	Region string `json:"region,omitempty"`
 	// Zones are zones like us-central1-a, for the system pool and pools without their own. Default: three that GKE
 	// chooses.
@@ -78,7 +78,7 @@ type ExistingCluster struct {
 
 // Maintenance is when GKE may work on the cluster.
 type Maintenance struct {
-	// StartTime is when the daily window of four hours begins, like 03:00, in UTC.
+	// StartTime is when the daily window of four hours begins, in UTC.
 	StartTime  string      `json:"startTime,omitempty" default:"03:00" form:"clock"`
 	Exclusions []Exclusion `json:"exclusions,omitempty" unique:"name"`
 }
@@ -93,12 +93,12 @@ type Exclusion struct {
 	End string `json:"end" form:"time"`
 }
 
-// Encryption names keys of Cloud KMS, as projects/P/locations/L/keyRings/R/cryptoKeys/K, which the
-// stack lets GKE use. Default: Google's own keys.
+// Encryption are Cloud KMS keys, as projects/P/locations/L/keyRings/R/cryptoKeys/K, which the stack lets GKE use.
+// Default: Google's own keys.
 type Encryption struct {
-	// Secrets encrypts the Secrets of the cluster. The key must be in the cluster's region.
+	// Secrets encrypts Secrets. The key must be in the cluster's region.
 	Secrets string `json:"secrets,omitempty" form:"kmsKey"`
-	// BootDisks encrypts all boot disks. The key must be in the cluster's region or global.
+	// BootDisks encrypts boot disks. The key must be in the cluster's region or global.
 	BootDisks string `json:"bootDisks,omitempty" form:"kmsKey"`
 }
 
@@ -111,14 +111,14 @@ type SystemPool struct {
 	Nodes int `json:"nodes,omitempty"`
 }
 
-// Logging selects the logs that GKE writes to Cloud Logging.
+// Logging are the logs that GKE writes to Cloud Logging.
 type Logging struct {
 	// Components are the parts of GKE to log. Default: all of SYSTEM_COMPONENTS, which the others require, WORKLOADS
 	// (pods), APISERVER, SCHEDULER and CONTROLLER_MANAGER. [] disables all.
 	Components []string `json:"components,omitempty" unique:"true" default:"logging" enum:"logging"`
 }
 
-// Monitoring selects the metrics that GKE writes to Cloud Monitoring.
+// Monitoring are the metrics that GKE writes to Cloud Monitoring.
 type Monitoring struct {
 	// Components are the parts of GKE to measure. Default: all of SYSTEM_COMPONENTS, which the others require,
 	// STORAGE, HPA, POD, DAEMONSET, DEPLOYMENT, STATEFULSET, CADVISOR, KUBELET and DCGM (GPUs); [] disables all.

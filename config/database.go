@@ -92,7 +92,7 @@ func withoutB(pedl map[string]any) {
 // Persistence is where the database stores its data: one source as in persia:storage, `storageClass`, or
 // `existingClaim`. Default: a Persistent Disk that the stack creates. Required on an existing cluster.
 type Persistence struct {
-	// Enabled keeps the data. Without it, the data is lost with the pod.
+	// Enabled keeps the data, which otherwise is lost with the pod.
 	Enabled bool `json:"enabled,omitempty" default:"true"`
 	// ExistingClaim is a PersistentVolumeClaim in the namespace pedl.
 	ExistingClaim string `json:"existingClaim,omitempty" form:"subdomain"`
@@ -131,7 +131,7 @@ type ExternalDatabase struct {
 	User string `json:"user,omitempty" default:"postgres"`
 	// Database is the name of the database.
 	Database string `json:"database,omitempty" default:"pedl"`
-	// Password is the password of the user, a Pulumi secret.
+	// Password is a Pulumi secret.
 	Password input.Secret `json:"password"`
 }
 

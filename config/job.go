@@ -16,7 +16,7 @@ type Job struct {
 	// Name is unique in the stack, and the prefix of the names of the job's objects. Name, the roles, and `persiaEnv`
 	// are required without `manifest`.
 	Name string `json:"name,omitempty"`
-	// RunID names one run of the training job. Change it to train again from the start.
+	// RunID names one run. Change it to train again from the start.
 	RunID string `json:"runId,omitempty" default:"1" form:"label"`
 	// Suspend removes all replicas of the job, so that their nodes can be released.
 	Suspend bool `json:"suspend,omitempty"`
@@ -29,7 +29,7 @@ type Job struct {
 	Priority string `json:"priority,omitempty"`
 	// Script starts the roles without persia-launcher, which images of older PERSIA releases do not have.
 	Script *Script `json:"script,omitempty"`
-	// NATS overrides settings of persia:nats for the job's own NATS cluster.
+	// NATS overrides settings of persia:nats.
 	NATS NATSOverrides `json:"nats,omitempty"`
 	// Env are environment variables that every role gets.
 	Env       []corev1.EnvVar `json:"env,omitempty" unique:"name"`
@@ -96,7 +96,7 @@ type Script struct {
 	Port int `json:"port,omitempty" default:"23333" max:"65535"`
 }
 
-// PersiaEnv holds the absolute paths, in the containers, of the files that a job runs.
+// PersiaEnv are the absolute paths, in the containers, of the files that a job runs.
 type PersiaEnv struct {
 	// GlobalConfig is PERSIA's global configuration, a YAML file.
 	GlobalConfig string `json:"PERSIA_GLOBAL_CONFIG" form:"file"`
@@ -110,7 +110,7 @@ type PersiaEnv struct {
 
 // Mount says where the containers of a job mount a volume of the stack.
 type Mount struct {
-	// Volume is the name of one of the stack's volumes.
+	// Volume is the name of a volume of persia:storage.
 	Volume string `json:"volume"`
 	// MountPath is an absolute path in the containers.
 	MountPath string `json:"mountPath" form:"directory"`
@@ -120,7 +120,7 @@ type Mount struct {
 
 // Role describes the replicas of a role.
 type Role struct {
-	// Replicas is the number of pods of the role.
+	// Replicas is the number of pods.
 	Replicas int `json:"replicas,omitempty" default:"1" max:"200000"`
 	// NodePool is the node pool on which the replicas run, or a list, best first. Default: the job's.
 	NodePool string `json:"nodePool,omitempty" list:"pools"`

@@ -22,10 +22,9 @@ type MachineType struct {
 	CPUs int `json:"cpus,omitempty" max:"4096"`
 	// Memory is a quantity like 240Gi.
 	Memory string `json:"memory,omitempty" form:"bytes"`
-	// GPU describes the GPUs that the machine comes with.
+	// GPU are the GPUs that the machine comes with.
 	GPU *MachineGPU `json:"gpu,omitempty"`
-	// HourlyPrice is what you pay for a machine with its GPUs, in US dollars an hour. Default: Google's list price,
-	// if known.
+	// HourlyPrice is the price of a machine with its GPUs, in USD an hour. Default: Google's list price, if known.
 	HourlyPrice float64 `json:"hourlyPrice,omitempty" min:"0" max:"1000000"`
 	// SpotHourlyPrice is the same for a spot machine.
 	SpotHourlyPrice float64 `json:"spotHourlyPrice,omitempty" min:"0" max:"1000000"`
@@ -37,7 +36,7 @@ type MachineType struct {
 
 // MachineGPU describes the GPUs that a machine comes with.
 type MachineGPU struct {
-	// Type is Compute Engine's name for the accelerator, like nvidia-b200.
+	// Type is Compute Engine's name, like nvidia-b200.
 	Type string `json:"type"`
 	// Count is the number of GPUs per machine.
 	Count int `json:"count" min:"1" max:"64"`

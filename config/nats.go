@@ -18,8 +18,7 @@ import (
 	"persia/config/input"
 )
 
-// NATS are the settings of NATS, which carries PERSIA's messages. Each job has its own NATS
-// cluster with these settings, which the job's nats overrides.
+// NATS are the settings of each job's NATS cluster, which the job's `nats` overrides.
 type NATS struct {
 	// Name is the name of the NatsCluster and of the Service for clients.
 	Name string `json:"name,omitempty" default:"persia-nats-service"`
@@ -52,7 +51,7 @@ type NATSOverrides struct {
 	NodePool string `json:"nodePool,omitempty"`
 	// Resources are the requests and limits of one server.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// MaxPayload is the size of the largest message in bytes.
+	// MaxPayload is the size of the largest message in bytes, at most 67108864.
 	MaxPayload int `json:"maxPayload,omitempty" max:"67108864"`
 }
 

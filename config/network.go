@@ -17,14 +17,14 @@ import (
 type AuthorizedNetwork struct {
 	// Name says whose network it is, like office.
 	Name string `json:"name,omitempty"`
-	// CIDR is the range in CIDR notation, like 203.0.113.0/24.
+	// CIDR is a range like 203.0.113.0/24.
 	CIDR string `json:"cidr"`
 }
 
-// Network has the address ranges of the cluster's network, in CIDR notation. They must not overlap.
+// Network are the address ranges of the cluster's network, in CIDR notation. They must not overlap.
 type Network struct {
-	// Nodes is the primary range of the subnetwork, with an address for each node. Default
-	// 10.0.0.0/20, or larger if the pools need it.
+	// Nodes is the range for nodes, the subnetwork's primary one. Default 10.0.0.0/20, or larger if the pools need
+	// it.
 	Nodes string `json:"nodes,omitempty"`
 	// Pods is the range for pods. GKE reserves twice `maxPodsPerNode` addresses for each
 	// node, a /24 for 110. Default 10.64.0.0/14, or larger if the pools need it.

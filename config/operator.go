@@ -9,7 +9,7 @@ import (
 	"persia/config/input"
 )
 
-// Operator describes PERSIA's own operator, which runs if a job has `engine: operator`.
+// Operator is PERSIA's own operator, which runs if a job has `engine: operator`.
 type Operator struct {
 	// Image is an image with PERSIA's Python package, persia-k8s-utils on the path, and python3.
 	// Required if the operator runs.

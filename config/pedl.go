@@ -16,8 +16,8 @@ import (
 // themselves. It is also the label by which agents select nodes.
 var PEDLAgentTaint = corev1.Taint{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}
 
-// PEDL is PEDL, Determined AI's deep learning platform, beside the PERSIA jobs: a master with its database, and an agent
-// on each node with the label determined.ai/pedl-agent=present. If it is {}, PEDL is not installed.
+// PEDL is PEDL, Determined AI's deep learning platform: a master with its database, and an agent on each node with
+// the label determined.ai/pedl-agent=present. If it is {}, PEDL is not installed.
 type PEDL struct {
 	// MasterImage is the image of the master.
 	MasterImage string `json:"masterImage,omitempty" default:"determinedai/pedl-master"`
@@ -44,7 +44,7 @@ type PEDL struct {
 	SupportCheck *SupportCheck `json:"supportCheck,omitempty"`
 }
 
-// PEDLAgent has the settings of the agents, which start containers through the node's Docker.
+// PEDLAgent are the settings of the agents.
 type PEDLAgent struct {
 	// NodePools are the node pools that host agents. Their nodes get the label and taint
 	// determined.ai/pedl-agent=present. Default none: then label nodes yourself.
@@ -61,7 +61,7 @@ type PEDLAgent struct {
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// TrialRunner is the container of a trial, which an agent starts.
+// TrialRunner is the container of a trial.
 type TrialRunner struct {
 	// Network is the Docker network mode: default, bridge, host, or the name of a network.
 	Network string `json:"network,omitempty" default:"default"`
@@ -77,7 +77,7 @@ type PEDLRegistry struct {
 	Server string `json:"server,omitempty" default:"https://index.docker.io/v1/"`
 	// User is the name of the account.
 	User string `json:"user,omitempty" default:"determinedaicustomer"`
-	// Password is the password of the account, a Pulumi secret.
+	// Password is a Pulumi secret.
 	Password input.Secret `json:"password"`
 	// Email is the email address of the account.
 	Email string `json:"email,omitempty" default:"hello@determined.ai"`
@@ -116,7 +116,7 @@ type PEDLIngress struct {
 	TLS []networkingv1.IngressTLS `json:"tls,omitempty"`
 }
 
-// SupportCheck checks a node. It runs nvidia-smi once, in a Docker container. The output `pedl` has the result.
+// SupportCheck checks a node. It runs nvidia-smi once, in a Docker container.
 type SupportCheck struct {
 	// NodePool is the GPU node pool to check.
 	NodePool string `json:"nodePool"`

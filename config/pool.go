@@ -16,10 +16,10 @@ import (
 // The tag change of a field says what Google Cloud does when the field changes: update keeps the pool, although GKE
 // may recreate its nodes one by one, and replace deletes the pool with all of its nodes and creates another.
 type Pool struct {
-	// Name is the pool's name, by which you assign roles and NATS servers. The name system is reserved.
+	// Name is the pool's name, which roles and NATS servers use. The name system is reserved.
 	Name string `json:"name" form:"name" change:"replace"`
-	// MachineType is a predefined machine type of Compute Engine, like
-	// n2-highmem-32, that is not shared-core, or one that machineTypes describes.
+	// MachineType is a machine type of Compute Engine, like n2-highmem-32, that is not shared-core, or one of
+	// persia:machineTypes.
 	MachineType string `json:"machineType" change:"update"`
 	// Zones are the zones over which the nodes are spread evenly. Default: the cluster's.
 	Zones []string `json:"zones,omitempty" change:"update"`
@@ -34,15 +34,14 @@ type Pool struct {
 	Spot bool `json:"spot,omitempty" change:"replace"`
 	// QueuedProvisioning creates nodes for the nn-workers of a queued job, all at once.
 	QueuedProvisioning bool `json:"queuedProvisioning,omitempty" change:"replace"`
-	// Reservation is the Compute Engine reservation that the nodes use: its name, or
-	// projects/P/reservations/R in another project, with /reservationBlocks/B for one block.
+	// Reservation is a Compute Engine reservation: its name, or projects/P/reservations/R in another project, with
+	// /reservationBlocks/B for one block.
 	Reservation string `json:"reservation,omitempty" change:"replace"`
 	// CompactPlacement places the nodes close to each other, in one zone.
 	CompactPlacement bool `json:"compactPlacement,omitempty" change:"replace"`
-	// GPU attaches GPUs to nodes whose machine type accepts them. Default: the machine's.
+	// GPU attaches GPUs to nodes whose machine type accepts them.
 	GPU *GPU `json:"gpu,omitempty" change:"replace"`
-	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD, or, for a GPU
-	// pool, the image that the stack's NVIDIA driver needs.
+	// ImageType is COS_CONTAINERD or UBUNTU_CONTAINERD. Default COS_CONTAINERD, or what the NVIDIA driver needs.
 	ImageType string `json:"imageType,omitempty" change:"replace" enum:"COS_CONTAINERD,UBUNTU_CONTAINERD"`
 	Disk      Disk   `json:"disk,omitempty" change:"update"`
 	// LocalSSDs is the number of 375 GB local SSDs that hold ephemeral storage instead of the boot disk. Default: the
@@ -50,7 +49,7 @@ type Pool struct {
 	LocalSSDs int `json:"localSsdCount,omitempty" min:"1" change:"replace"`
 	// FastSocket speeds up NCCL between GPU nodes with Container-Optimized OS.
 	FastSocket bool `json:"fastSocket,omitempty" change:"update"`
-	// MaxPodsPerNode is from 8 to 256, and determines the addresses that GKE reserves for a node.
+	// MaxPodsPerNode is from 8 to 256.
 	MaxPodsPerNode int     `json:"maxPodsPerNode,omitempty" default:"110" min:"8" max:"256" change:"replace"`
 	Upgrade        Upgrade `json:"upgrade,omitempty" change:"update"`
 	// Labels are Kubernetes labels of the nodes.
@@ -90,7 +89,7 @@ type Disk struct {
 	SizeGB int `json:"sizeGb,omitempty" default:"100"`
 }
 
-// Upgrade says how many nodes GKE upgrades at once.
+// Upgrade is how many nodes GKE upgrades at once.
 type Upgrade struct {
 	// MaxSurge is how many nodes an upgrade adds. Default 1 for every 20 nodes, but 0 for GPU pools, reservations, M1
 	// to M4, and pools for roles only.
@@ -101,9 +100,9 @@ type Upgrade struct {
 
 // Taint is a Kubernetes taint, written as in Kubernetes.
 type Taint struct {
-	// Key is the key of the taint, like example.com/dedicated.
+	// Key is a name like example.com/dedicated.
 	Key string `json:"key" form:"qualified"`
-	// Value is the value of the taint, which may be empty.
+	// Value may be empty.
 	Value string `json:"value,omitempty" form:"value"`
 	// Effect is NoSchedule, PreferNoSchedule or NoExecute.
 	Effect corev1.TaintEffect `json:"effect" enum:"NoSchedule,PreferNoSchedule,NoExecute"`

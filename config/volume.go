@@ -15,14 +15,14 @@ import (
 	"persia/gcp"
 )
 
-// Volume is a checkpoint volume: a PersistentVolume and the claim that binds to it, in
-// the namespace of the jobs. It has exactly one source, which exists unless it has `create`.
+// Volume is a checkpoint volume: a PersistentVolume and its claim, in the namespace of the jobs. It has exactly one
+// source, which exists unless it has `create`.
 type Volume struct {
 	// Name is the name of the PersistentVolume.
 	Name string `json:"name" form:"label"`
 	// Claim is the name of the PersistentVolumeClaim. Default: NAME-claim.
 	Claim string `json:"claim,omitempty" form:"subdomain"`
-	// Size is the capacity of the volume and the request of the claim. Storage that the stack creates cannot shrink.
+	// Size is the capacity of the volume and its claim. Storage that the stack creates cannot shrink.
 	Size string `json:"size" form:"bytes"`
 	// AccessModes are how nodes can mount the volume. Default: ReadWriteOnce for block devices and hostPath, else
 	// ReadWriteMany.

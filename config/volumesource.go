@@ -142,7 +142,7 @@ type ISCSI struct {
 	TargetPortal string `json:"targetPortal"`
 	// IQN is the name of the target, like iqn.2001-04.com.example:checkpoints.
 	IQN string `json:"iqn" form:"iqn"`
-	// LUN is the logical unit number of the device on the target.
+	// LUN is the logical unit number.
 	LUN int `json:"lun" min:"0" max:"255"`
 	// FSType is the file system.
 	FSType string `json:"fsType,omitempty" default:"ext4" enum:"btrfs,ext2,ext3,ext4,xfs"`
@@ -183,9 +183,9 @@ type CSI struct {
 	Driver string `json:"driver"`
 	// VolumeHandle is the ID by which the driver knows the volume.
 	VolumeHandle string `json:"volumeHandle"`
-	// FSType is the file system. Default: the driver's default.
+	// FSType is the file system, by default the driver's.
 	FSType string `json:"fsType,omitempty"`
-	// Attributes are additional volume attributes that the driver accepts.
+	// Attributes are volume attributes for the driver.
 	Attributes map[string]string `json:"attributes,omitempty"`
 }
 
