@@ -53,7 +53,7 @@ type CreateBucket struct {
 	Versioning bool `json:"versioning,omitempty"`
 	// SoftDeleteDays is how long you can restore deleted objects, which are billed meanwhile: 7 to 90 days, or 0.
 	SoftDeleteDays int `json:"softDeleteDays,omitempty" default:"7" min:"0"`
-	// DeleteNoncurrent deletes old noncurrent versions. Default: they are kept.
+	// DeleteNoncurrent deletes old noncurrent versions.
 	DeleteNoncurrent *DeleteNoncurrent `json:"deleteNoncurrent,omitempty"`
 
 	Creation `json:",inline"`
@@ -61,7 +61,7 @@ type CreateBucket struct {
 
 // DeleteNoncurrent deletes noncurrent versions: overwritten and deleted objects.
 type DeleteNoncurrent struct {
-	// Prefix is the directory of the bucket to which the rule applies, like criteo/.
+	// Prefix is a directory of the bucket, like criteo/.
 	Prefix string `json:"prefix" form:"prefix"`
 	// AfterDays is how long a version is kept after it became noncurrent, at least 7.
 	AfterDays int `json:"afterDays" min:"7"`

@@ -72,7 +72,7 @@ type ExistingCluster struct {
 	Context string `json:"context,omitempty"`
 	// SystemPool is the node pool of the stack file for everything except training.
 	SystemPool string `json:"systemPool"`
-	// PrometheusOperator says that the cluster has the Prometheus Operator: it gets alerts as PrometheusRules.
+	// PrometheusOperator creates alerts as PrometheusRules, for the Prometheus Operator of the cluster.
 	PrometheusOperator bool `json:"prometheusOperator,omitempty"`
 }
 

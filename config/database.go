@@ -104,7 +104,7 @@ type Persistence struct {
 	Annotations map[string]string `json:"annotations,omitempty" form:"annotations"`
 	// Size is the size of the volume. It can grow if the stack creates it.
 	Size string `json:"size,omitempty" default:"100Gi"`
-	// SubPath is the directory of the volume to mount. Default: its root.
+	// SubPath is the directory of the volume to mount.
 	SubPath string `json:"subPath,omitempty" form:"below"`
 	// MountPath is where the volume is mounted.
 	MountPath string `json:"mountPath,omitempty" default:"/bitnami/postgresql" form:"directory"`

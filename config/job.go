@@ -22,8 +22,7 @@ type Job struct {
 	Suspend bool `json:"suspend,omitempty"`
 	// Engine is the controller that creates the pods: statefulset, jobset, or operator, which is PERSIA's own.
 	Engine Engine `json:"engine,omitempty" default:"statefulset" enum:"statefulset,jobset,operator"`
-	// Queue is the team in persia:queue in whose queue the job waits. It requires engine: jobset. Default: the job
-	// does not wait.
+	// Queue is the team in persia:queue in whose queue the job waits, with engine: jobset.
 	Queue string `json:"queue,omitempty"`
 	// Priority is a name in persia:queue. Default: the name default.
 	Priority string `json:"priority,omitempty"`

@@ -16,8 +16,8 @@ import (
 // themselves. It is also the label by which agents select nodes.
 var PEDLAgentTaint = corev1.Taint{Key: "determined.ai/pedl-agent", Value: "present", Effect: corev1.TaintEffectNoSchedule}
 
-// PEDL is PEDL, Determined AI's deep learning platform: a master with its database, and an agent on each node with
-// the label determined.ai/pedl-agent=present. If it is {}, PEDL is not installed.
+// PEDL is PEDL, Determined AI's platform, with an agent on each node with the label
+// determined.ai/pedl-agent=present. If it is {}, PEDL is not installed.
 type PEDL struct {
 	// MasterImage is the image of the master.
 	MasterImage string `json:"masterImage,omitempty" default:"determinedai/pedl-master"`
@@ -40,7 +40,7 @@ type PEDL struct {
 	Service     PEDLService         `json:"service,omitempty"`
 	Ingress     PEDLIngress         `json:"ingress,omitempty"`
 	Postgres    PostgreSQL          `json:"postgresql"`
-	// SupportCheck checks whether a node can run PEDL. Default: no check.
+	// SupportCheck checks whether a node can run PEDL.
 	SupportCheck *SupportCheck `json:"supportCheck,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type PEDLAgent struct {
 	// Resources are the requests and limits of an agent, without its trials. Default: limits {cpu: 1, memory: 2Gi},
 	// and requests {cpu: 100m, memory: 256Mi}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Tolerations are taints that the agents tolerate, in addition to those of `nodePools`. Default
+	// Tolerations are taints that the agents tolerate, besides those of `nodePools`. Default
 	// nvidia.com/gpu=present:NoSchedule; write [] for none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
@@ -65,9 +65,9 @@ type PEDLAgent struct {
 type TrialRunner struct {
 	// Network is the Docker network mode: default, bridge, host, or the name of a network.
 	Network string `json:"network,omitempty" default:"default"`
-	// UID is the user that trials run as. Default: the user of the image.
+	// UID is the user that trials run as. Default: the image's.
 	UID *int `json:"uid,omitempty" min:"0" max:"2147483647"`
-	// GID is the group that trials run as. Default: the group of the image.
+	// GID is the group that trials run as. Default: the image's.
 	GID *int `json:"gid,omitempty" min:"0" max:"2147483647"`
 }
 
@@ -91,11 +91,11 @@ type PEDLService struct {
 	Port int `json:"port,omitempty" default:"8080" max:"65535"`
 	// ExternalIPs are external addresses of the Service, on an existing cluster only. Default none.
 	ExternalIPs []string `json:"externalIPs,omitempty" unique:"true" form:"address"`
-	// NodePort is the port on each node, from 30000 to 32767. Default: any.
+	// NodePort is the port on each node, from 30000 to 32767.
 	NodePort int `json:"nodePort,omitempty" min:"30000" max:"32767"`
-	// ClusterIP is the address of the Service in the cluster. Default: any.
+	// ClusterIP is the address of the Service in the cluster.
 	ClusterIP string `json:"clusterIP,omitempty" form:"address"`
-	// LoadBalancerIP is the address of the load balancer. Default: any.
+	// LoadBalancerIP is the address of the load balancer.
 	LoadBalancerIP string `json:"loadBalancerIP,omitempty" form:"address"`
 	// LoadBalancerSourceRanges are the networks, in CIDR notation, that the load balancer admits. Required unless an
 	// annotation makes it internal.

@@ -13,17 +13,16 @@ import (
 
 // Queue are the queues in which jobs with `engine: jobset` wait until there is room for all of their pods.
 type Queue struct {
-	// Existing says that the cluster has JobSet and Kueue. By default the stack installs both.
+	// Existing uses the cluster's JobSet and Kueue. By default the stack installs both.
 	Existing bool `json:"existing,omitempty"`
 	// Teams are groups of users. Each has a queue, and may use what other teams leave idle.
 	Teams []Team `json:"teams,omitempty" unique:"name"`
-	// Priorities are the values of names. The name default is for jobs without a priority, and is 0 unless you change
-	// it.
+	// Priorities are names for numbers. The name default is for jobs without one, and is 0 unless you set it.
 	Priorities []QueuePriority `json:"priorities,omitempty" unique:"name"`
-	// WithinTeam says which jobs stop for a waiting one of the same team: Never, LowerPriority, or
+	// WithinTeam is which jobs stop for a waiting one of the same team: Never, LowerPriority, or
 	// LowerOrNewerEqualPriority.
 	WithinTeam string `json:"withinTeam,omitempty" default:"LowerPriority" enum:"Never,LowerPriority,LowerOrNewerEqualPriority"`
-	// BetweenTeams says which jobs on borrowed nodes stop when the owner needs these: Never, LowerPriority, or Any.
+	// BetweenTeams is which jobs on borrowed nodes stop when the owner needs these: Never, LowerPriority, or Any.
 	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
 	// StartMinutes is how long an admitted job may lack replicas. Then it releases its nodes and waits.
 	StartMinutes int `json:"startMinutes,omitempty" default:"30" max:"1440"`
