@@ -57,7 +57,7 @@ type Pool struct {
 	// Taints are Kubernetes taints. Roles and NATS servers tolerate their pool's.
 	Taints []Taint `json:"taints,omitempty" change:"update"`
 
-	class  string // its compute class, or ""
+	list   string // the name of its list, or ""
 	listed []Pool // of a list of pools, best first
 }
 
@@ -111,6 +111,9 @@ type Taint struct {
 // PoolLabel is a label of every node with the name of its pool. It lets the user remove the last label of a pool: the
 // provider omits an empty list of labels, and GKE refuses an update that names no field.
 const PoolLabel = "persia.com/node-pool"
+
+// PoolsLabel is a label of the nodes of a list with queued provisioning. The annotation of a job has the names of the pools.
+const PoolsLabel = "persia.com/node-pools"
 
 // zonesByDefault is the number of zones that GKE chooses if there are none (GKE, "Regional clusters").
 const zonesByDefault = 3

@@ -136,7 +136,7 @@ func TestNodePoolsRefused(t *testing.T) {
 		{"local SSDs of a described machine", spare(edits{"machineType": "c3-standard-8-lssd"}).And(describedMachine("c3-standard-8-lssd")),
 			sparePool + ".localSsdCount", []string{"Required", "c3-standard-8-lssd", "replace the pool"}},
 		{"the program's own label", spare(edits{"labels": edits{"persia.com/node-pool": "mine"}}),
-			sparePool + `.labels[persia.com/node-pool]`, []string{"set on every node by the program", "remove it"}},
+			sparePool + `.labels[persia.com/node-pool]`, []string{"set on nodes by the program", "remove it"}},
 		{"local SSDs of a series without", spare(edits{"machineType": "e2-standard-8", "localSsdCount": 1}),
 			sparePool + ".localSsdCount", []string{"e2-standard-8", "is not supported by", "another machine type"}},
 		{"number of local SSDs that the machine does not take", spare(edits{"localSsdCount": 2}), sparePool + ".localSsdCount", []string{"2", "n2-standard-32 supports 4, 8, 16 or 24"}},

@@ -10,11 +10,13 @@ import (
 
 	"persia/capacity"
 	"persia/config/input"
+	"persia/gcp"
 )
 
 // A role may name several node pools, best first. Job and Role have them as one name, with commas, and Stack.Pool makes one
 // pool of them: the capacity plan, the queues, and the rules see a pool whose node is as small as the smallest of the list.
-// In the cluster, a compute class has GKE try them in this order (GKE, "About custom compute classes").
+// In the cluster, a compute class has GKE try them in this order (GKE, "About custom compute classes"). For pools with queued
+// provisioning, of which GKE documents no compute class, the provisioner asks in this order.
 
 // poolsIn returns the names in the nodePool of a role.
 func poolsIn(nodePool string) []string { return strings.Split(nodePool, ",") }
@@ -22,9 +24,17 @@ func poolsIn(nodePool string) []string { return strings.Split(nodePool, ",") }
 // isList reports whether the nodePool of a role is a list.
 func isList(nodePool string) bool { return strings.Contains(nodePool, ",") }
 
-// ComputeClass returns the name of the compute class that a pool belongs to, or "" if no role names it in a list. The first
-// pool gives the name, so that one more pool at the end changes nothing that runs.
-func (p Pool) ComputeClass() string { return p.class }
+// ListLabel returns the label that the nodes of a list have, and its pods select, or "" if no role names the pool in a list. The
+// first pool gives the value, so that one more pool at the end changes nothing that runs.
+func (p Pool) ListLabel() (key, value string) {
+	switch {
+	case p.list == "":
+		return "", ""
+	case p.QueuedProvisioning:
+		return PoolsLabel, p.list
+	}
+	return gcp.LabelComputeClass, p.list
+}
 
 // Listed returns the pools of a list, best first, or the pool itself.
 func (p Pool) Listed() []Pool {
@@ -77,12 +87,12 @@ func (s *Stack) poolLists() []string {
 	return lists
 }
 
-// resolveClasses notes which pools belong to a compute class.
-func (s *Stack) resolveClasses() {
+// resolveLists notes which pools belong to a list.
+func (s *Stack) resolveLists() {
 	for _, list := range s.poolLists() {
 		for i := range s.NodePools {
 			if pool := &s.NodePools[i]; slices.Contains(poolsIn(list), pool.Name) {
-				pool.class = "persia-" + poolsIn(list)[0]
+				pool.list = "persia-" + poolsIn(list)[0]
 			}
 		}
 	}
@@ -101,7 +111,7 @@ func (s *Stack) PoolLists() []Pool {
 
 // places returns what pods are assigned to: the pools that are in no list, and then the lists.
 func (s *Stack) places() []Pool {
-	alone := slices.DeleteFunc(slices.Clone(s.Pools()), func(p Pool) bool { return p.class != "" })
+	alone := slices.DeleteFunc(slices.Clone(s.Pools()), func(p Pool) bool { return p.list != "" })
 	return slices.Concat(alone, s.PoolLists())
 }
 
@@ -127,13 +137,14 @@ func (s *Stack) checkPoolList(p *input.Problems, at *field.Path, job *Job, role 
 			p.Invalid(at, name, "is twice in the list; remove one")
 		case job.Engine == EngineOperator:
 			p.Invalid(at, name, "cannot be in a list: PERSIA's operator lets no pod choose its nodes; write one pool, or another engine")
-		case pool.QueuedProvisioning:
-			p.Invalid(at, name, "cannot be in a list, because GKE adds its nodes only on request; write it alone, or remove queuedProvisioning")
+		case firstKnown && pool.QueuedProvisioning != first.QueuedProvisioning:
+			p.Invalid(at, name, "cannot be in a list with %s, because GKE adds nodes to pools with queuedProvisioning only on request, and "+
+				"to others by itself; write pools that all have queuedProvisioning, or none that has", names[0])
 		case firstKnown && gpus(pool) != gpus(first):
 			p.Invalid(at, name, "has %s, and %s has %s: a replica would train differently on each; write pools with the same GPUs",
 				gpus(pool), names[0], gpus(first))
 		case written && len(others) > 0:
-			p.Invalid(at, name, "is also used as nodePool: %s, and a pool has one compute class, which keeps all other pods off; "+
+			p.Invalid(at, name, "is also used as nodePool: %s, and the nodes of a list keep all other pods off; "+
 				"choose another pool, or write [%s] in all roles that use it", others[0], strings.Join(names, ", "))
 		}
 	}

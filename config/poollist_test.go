@@ -25,7 +25,6 @@ func alone(pool edits) edits {
 
 func TestPoolListRefused(t *testing.T) {
 	const at = "persia:jobs[0].nnWorker.nodePool"
-	scaling := edits{"minNodes": 0, "maxNodes": 2}
 	testkit.Refused(t, []testkit.Refusal{
 		{"unknown", listed.And(edits{at: []any{"training", "spots"}}), at + "[1]", []string{`"spots"`, "must be one of the stack's node pools"}},
 		{"unknown beside one of another role", edits{"persia:jobs[0].dataloader.nodePool": []any{"loaders", "loader"}}, "persia:jobs[0].dataloader.nodePool[1]", []string{`"loader"`, "must be one of"}},
@@ -47,10 +46,11 @@ func TestPoolListRefused(t *testing.T) {
 			[]string{`"loaders"`, "is also used as nodePool: loaders", "choose another pool, or write [loaders, ps] in all roles"}},
 		{"a comma in a name", listed.And(edits{at: "training,spot"}), at, []string{`"training,spot"`, "must be one name, or a list like [a, b]"}},
 		{"a comma for NATS", edits{"persia:nats.nodePool": "ps,loaders"}, "persia:nats.nodePool", []string{`"ps,loaders"`, "must be one of the stack's node pools"}},
-		{"queued provisioning", alone(edits{"name": "asked", "machineType": "a2-highgpu-8g", "queuedProvisioning": true, "autoscaling": scaling}), at + "[2]", []string{"queuedProvisioning"}},
+		{"queued provisioning", onQueuedPools.And(edits{"persia:nodePools[3].queuedProvisioning": nil}), at + "[1]",
+			[]string{`"more"`, "cannot be in a list with training, because GKE adds nodes to pools with queuedProvisioning only on request", "none that has"}},
 		{"PERSIA's operator", listed.And(edits{"persia:jobs[0].engine": "operator"}), at + "[0]", []string{"lets no pod choose its nodes"}},
 		{"a list for NATS", edits{"persia:nats.nodePool": []any{"ps", "loaders"}}, "persia:nats.nodePool", []string{"must be a string", "it is a list"}},
-	}, "no GPUs", "a disk elsewhere", "a comma in a name", "another list", "queued provisioning", "PERSIA's operator")
+	}, "no GPUs", "a disk elsewhere", "a comma in a name", "another list", "PERSIA's operator")
 }
 
 // TestPoolList: the plan sees one pool, whose pods select its compute class.
@@ -68,7 +68,7 @@ func TestPoolList(t *testing.T) {
 	assert.Equal(t, []string{"system", "loaders", "ps", "training,spot,other"}, names)
 	classes := map[string]string{}
 	for _, pool := range s.Pools() {
-		classes[pool.Name] = pool.ComputeClass()
+		_, classes[pool.Name] = pool.ListLabel()
 	}
 	maps.DeleteFunc(classes, func(_, class string) bool { return class == "" })
 	assert.Equal(t, map[string]string{"training": "persia-training", "spot": "persia-training", "other": "persia-training"}, classes)

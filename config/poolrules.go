@@ -18,7 +18,7 @@ import (
 
 // resolvePools fills in the pools. Their upgrades depend on what runs on them.
 func (s *Stack) resolvePools() {
-	s.resolveClasses()
+	s.resolveLists()
 	uses := s.poolUses()
 	resolve := func(p *Pool) { p.resolve(&s.Site, s.MachineTypes, s.NVIDIADriver, uses[p.Name]) }
 	if pool := s.Cluster.SystemPool; !s.existing() {
@@ -157,8 +157,8 @@ func (s *Stack) checkPoolZones(p *input.Problems, path *field.Path, pool Pool, m
 
 func checkPoolLabels(p *input.Problems, path *field.Path, labels map[string]string) {
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if key == PoolLabel {
-			p.Invalid(path.Key(key), key, "is set on every node by the program; remove it")
+		if key == PoolLabel || key == PoolsLabel {
+			p.Invalid(path.Key(key), key, "is set on nodes by the program; remove it")
 		}
 		checkDomain(p, path.Key(key), key)
 	}

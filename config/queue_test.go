@@ -52,6 +52,12 @@ var onQueuedPool = inQueue.And(edits{
 	"persia:nodePools[0].queuedProvisioning": true,
 })
 
+// onQueuedPools makes them come from one of two pools.
+var onQueuedPools = onQueuedPool.And(edits{
+	"persia:nodePools[3]":              queuedPool(edits{"name": "more", "machineType": "a2-highgpu-8g"}),
+	"persia:jobs[0].nnWorker.nodePool": []any{"training", "more"},
+})
+
 // TestQueuedProvisioning: only the nn-workers of a job that Kueue can stop ask for nodes.
 func TestQueuedProvisioning(t *testing.T) {
 	refused := []string{"has queuedProvisioning", "only nn-workers of a job with engine: jobset and queue", "choose another pool, or remove queuedProvisioning"}
@@ -60,16 +66,12 @@ func TestQueuedProvisioning(t *testing.T) {
 		{"another engine", onQueuedPool.And(edits{"persia:jobs[0].queue": "", "persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"dataloaders", onQueuedPool.And(edits{"persia:jobs[0].dataloader.nodePool": "training"}), "persia:jobs[0].dataloader.nodePool", refused},
 		{"servers", onQueuedPool.And(edits{"persia:jobs[0].embeddingParameterServer.nodePool": "training"}), "persia:jobs[0].embeddingParameterServer.nodePool", refused},
-	})
-	for name, c := range map[string]struct {
-		edits edits
-		asks  bool
-	}{"a queued pool": {onQueuedPool, true}, "other pools": {inQueue, false}} {
-		t.Run(name, func(t *testing.T) {
-			s := testkit.Must(testkit.Load(t, c.edits))(t)
-			assert.Equal(t, c.asks, s.AsksForNodes())
-		})
+		{"a list, no queue", onQueuedPools.And(edits{"persia:jobs[0].queue": ""}), "persia:jobs[0].nnWorker.nodePool[1]", refused},
+	}, "a list, no queue")
+	for name, stack := range map[string]edits{"one pool": onQueuedPool, "a list": onQueuedPools} {
+		assert.True(t, testkit.Must(testkit.Load(t, stack))(t).AsksForNodes(), name)
 	}
+	assert.False(t, testkit.Must(testkit.Load(t, inQueue))(t).AsksForNodes())
 }
 
 // TestQueuedJobsTakeTurns checks that a pool must hold the largest of the jobs that wait in queues,

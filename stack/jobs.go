@@ -132,6 +132,8 @@ func jobArgs(cfg *config.Stack, job config.Job, broker nats.Broker, needs []pulu
 		}
 		if role.Name == config.KindNNWorker.Name && cfg.AsksForNNWorkers(&job) {
 			maps.Copy(annotations, queue.ProvisionedPods(job.Name))
+			pool, _ := cfg.Pool(role.NodePool)
+			args.QueueAnnotations = queue.AskedPools(pool.Listed())
 		}
 		args.PodAnnotations[role.Name] = annotations
 	}

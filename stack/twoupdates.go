@@ -173,10 +173,10 @@ func leavingPods(cfg *config.Stack, pool capacity.Pool, starts *config.Job, leav
 // role does.
 func poolOf(cfg *config.Stack, was effects.Workload, role config.NamedRole) string {
 	for _, list := range cfg.PoolLists() {
-		if list.ComputeClass() == was.Pod.NodeSelector[gcp.LabelComputeClass] {
+		if key, value := list.ListLabel(); was.Pod.NodeSelector[key] == value {
 			return list.Name
 		}
 	}
 	selected := was.Pod.NodeSelector
-	return cmp.Or(selected[gcp.LabelNodePool], selected[gcp.LabelComputeClass], role.NodePool)
+	return cmp.Or(selected[gcp.LabelNodePool], selected[gcp.LabelComputeClass], selected[config.PoolsLabel], role.NodePool)
 }

@@ -170,8 +170,8 @@ func nodeConfig(pool config.Pool, args Args, identity *nodeIdentity) container.N
 // nodeLabels returns the labels that the program gives to the nodes of a pool.
 func nodeLabels(pool config.Pool) map[string]string {
 	own := labels.Set{config.PoolLabel: pool.Name}
-	if class := pool.ComputeClass(); class != "" {
-		own[gcp.LabelComputeClass] = class
+	if key, list := pool.ListLabel(); list != "" {
+		own[key] = list
 	}
 	return labels.Merge(own, pool.Labels)
 }
@@ -206,8 +206,8 @@ func taints(taints []config.Taint) container.NodePoolNodeConfigTaintArray {
 // PlacementOn pins pods to a node pool and tolerates its taints, including the taints that GKE adds.
 func PlacementOn(pool config.Pool) kube.Placement {
 	placement := kube.Placement{NodeSelector: map[string]string{gcp.LabelNodePool: pool.Name}}
-	if class := pool.ComputeClass(); class != "" {
-		placement.NodeSelector = map[string]string{gcp.LabelComputeClass: class}
+	if key, list := pool.ListLabel(); list != "" {
+		placement.NodeSelector = map[string]string{key: list}
 		pool.Spot = true // so that a pool with spot machines, added to the list, changes no pod
 	}
 	all := ownTaints(pool)
@@ -229,14 +229,14 @@ func PlacementOn(pool config.Pool) kube.Placement {
 }
 
 // ownTaints returns the taints that the program gives to a pool. One keeps pods off nodes that Google may reclaim, and one
-// keeps those without its compute class off.
+// keeps those of other lists off.
 func ownTaints(pool config.Pool) []config.Taint {
 	all := slices.Clip(pool.Taints)
 	if pool.Spot {
 		all = append(all, config.Taint{Key: gcp.TaintSpot, Value: "true", Effect: corev1.TaintEffectNoSchedule})
 	}
-	if class := pool.ComputeClass(); class != "" {
-		all = append(all, config.Taint{Key: gcp.LabelComputeClass, Value: class, Effect: corev1.TaintEffectNoSchedule})
+	if key, list := pool.ListLabel(); list != "" {
+		all = append(all, config.Taint{Key: key, Value: list, Effect: corev1.TaintEffectNoSchedule})
 	}
 	return all
 }
@@ -244,15 +244,19 @@ func ownTaints(pool config.Pool) []config.Taint {
 //go:embed computeclass.yaml
 var computeClass string
 
-// NewComputeClasses registers a compute class for each list of pools (GKE, "ComputeClass" CRD, 1.30.3-gke.1451000).
+// NewComputeClasses registers a compute class for each list of pools (GKE, "ComputeClass" CRD, 1.30.3-gke.1451000), unless the
+// provisioner asks for their nodes.
 func NewComputeClasses(r *kube.Registrar, lists []config.Pool) []pulumi.CustomResource {
 	var classes []pulumi.CustomResource
+	lists = slices.DeleteFunc(lists, func(list config.Pool) bool { return list.QueuedProvisioning })
 	if len(lists) == 0 {
 		return nil
 	}
 	objects := r.Component("persia:gke:ComputeClasses", "compute-classes")
 	for _, list := range lists {
-		classes = append(classes, objects.Add(list.ComputeClass(), kube.Manifest(computeClass, list)[0], nil))
+		_, class := list.ListLabel()
+		manifest := kube.Manifest(computeClass, map[string]any{"Name": class, "Pools": list.Listed()})[0]
+		classes = append(classes, objects.Add(class, manifest, nil))
 	}
 	return classes
 }

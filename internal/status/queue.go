@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -112,12 +113,13 @@ func (r record) job() string {
 	return r.Name
 }
 
-// requested returns GKE's last answers about the nodes of jobs, by NAMESPACE/JOB.
+// requested returns GKE's answers about the nodes of jobs, by NAMESPACE/JOB: of a list, about each pool that was tried.
 func requested(all []record) map[string][]Wait {
 	waits := map[string][]Wait{}
 	for _, r := range all {
 		waits[r.Namespace+"/"+r.Name] = []Wait{{
-			Cause: "nodes", Pod: r.Name, Says: r.answer("GKE has not looked at the request yet"),
+			Cause: "nodes", Pod: r.Name,
+			Says: strings.TrimPrefix(r.Annotations["persia.com/tried"]+": "+r.answer("GKE has not looked at the request yet"), ": "),
 			Next: fmt.Sprintf("kubectl -n %s describe provisioningrequest %s", r.Namespace, r.Name),
 		}}
 	}

@@ -85,4 +85,6 @@ func TestRequested(t *testing.T) {
 		want := Wait{Cause: "nodes", Pod: "feed", Says: c.says, Next: "kubectl -n persia describe provisioningrequest feed"}
 		assert.Equal(t, []Wait{want}, requested([]record{r})["persia/feed"])
 	}
+	r.Annotations = map[string]string{"persia.com/tried": "a TIME: none; b"}
+	assert.Equal(t, "a TIME: none; b: GKE has given up, and is asked again: because", requested([]record{r})["persia/feed"][0].Says)
 }

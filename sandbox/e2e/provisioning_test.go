@@ -11,10 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	requestsv1 "k8s.io/autoscaler/cluster-autoscaler/apis/provisioningrequest/client/clientset/versioned/typed/autoscaling.x-k8s.io/v1"
 
 	"persia/internal/status"
 	"persia/internal/testkit"
@@ -32,66 +30,60 @@ func TestProvisioning(t *testing.T) {
 queue: {teams: [{name: ranking}]}
 nodePools:
   - {name: gpu, machineType: g2-standard-8, gpu: {type: nvidia-l4, count: 1}, autoscaling: {minNodes: 0, maxNodes: 2}, queuedProvisioning: true}
+  - {name: more, machineType: g2-standard-8, gpu: {type: nvidia-l4, count: 1}, autoscaling: {minNodes: 0, maxNodes: 2}, queuedProvisioning: true}
   - {name: servers, machineType: n2-standard-8, autoscaling: {minNodes: 0, maxNodes: 2}}
 jobs:
   - name: train
     engine: jobset
     queue: ranking
     suspend: true
-    nnWorker: {nodePool: gpu, replicas: 2, resources: {limits: {cpu: "4", memory: 8Gi, nvidia.com/gpu: "1"}}}
+    nnWorker: {nodePool: [gpu, more], replicas: 2, resources: {limits: {cpu: "4", memory: 8Gi, nvidia.com/gpu: "1"}}}
     embeddingParameterServer: {nodePool: servers, replicas: 2, resources: {limits: {cpu: "5", memory: 8Gi}}}`)
 	const replicas = 6
 	s.up()
-	s.hasStock(autoscaler.Stock{Machines: new(0)})
+	refusal := autoscaler.Stock{Refusal: "no such machines"}
+	s.hasStocks(map[string]autoscaler.Stock{"gpu": {Machines: new(0)}})
 	s.up(`jobs: [{name: train, suspend: false}]`)
 	assert.Empty(t, s.up(), "second up")
 	s.asksAgainSoon()
 	for _, answer := range []struct {
-		says  string
-		fails string // why GKE gives the requests up, or ""
-		stock autoscaler.Stock
-		nodes int
+		says      string // for the first pool after its name, and for the second after the time and the first's answer
+		gpu, more autoscaler.Stock
+		nodes     int
 	}{
-		{"nodes: GKE has given up, and is asked again: no such machines", "no such machines", autoscaler.Stock{Machines: new(0)}, 0},
-		{"nodes: GKE waits until it has all nodes at once: Provisioning Request was accepted.", "", autoscaler.Stock{Machines: new(1)}, 0},
-		{"nodes: the nn-workers have not used the nodes in time, and GKE is asked again: Capacity booking has expired.", "", autoscaler.Stock{Broken: true}, 2},
+		{": no such machines; more: GKE has given up, and is asked again: no such machines", refusal, refusal, 0},
+		{"nodes: gpu: GKE waits until it has all nodes at once: Provisioning Request was accepted.", autoscaler.Stock{Machines: new(1)}, refusal, 0},
+		{": no such machines; more: the nn-workers have not used the nodes in time, and GKE is asked again: Capacity booking has expired.",
+			refusal, autoscaler.Stock{Broken: true}, 2},
 	} {
 		s.subtest(t, answer.says, func() {
-			s.hasStock(answer.stock)
-			s.await(func() bool {
-				if answer.fails != "" {
-					s.failRequests(answer.fails)
-				}
-				return strings.Contains(s.waits(), answer.says)
-			}, "the status says it")
-			assert.Len(s.t, s.nodesOf("gpu"), answer.nodes)
+			s.hasStocks(map[string]autoscaler.Stock{"gpu": answer.gpu, "more": answer.more})
+			s.await(func() bool { return strings.Contains(s.waits(), answer.says) }, "the status says it")
+			assert.Equal(s.t, []int{0, answer.nodes}, []int{len(s.nodesOf("gpu")), len(s.nodesOf("more"))})
 			assert.Equal(s.t, replicas-2, s.running("train"), "servers and dataloaders hold their nodes")
 		})
 	}
-	s.subtest(t, "there are machines", func() {
-		s.hasStock(autoscaler.Stock{})
+	s.subtest(t, "the second pool has machines", func() {
+		s.hasStocks(map[string]autoscaler.Stock{"gpu": refusal})
 		s.awaitRunning("train", replicas)
-		assert.Len(s.t, s.nodesOf("gpu"), 2)
+		assert.Len(s.t, s.nodesOf("more"), 2)
 	})
 	s.subtest(t, "a lost node", func() {
 		servers := uids(s.podsOfRole("train", "embedding-ps"))
-		lost := s.nodesOf("gpu")[0]
+		s.hasStocks(nil)
+		lost := s.nodesOf("more")[0]
 		require.NoError(s.t, s.CoreV1().Nodes().Delete(s.t.Context(), lost, metav1.DeleteOptions{}))
 		// As Kubernetes does a minute later.
 		require.NoError(s.t, s.CoreV1().Pods("persia").DeleteCollection(s.t.Context(), *metav1.NewDeleteOptions(0),
 			metav1.ListOptions{LabelSelector: "persia_job=train", FieldSelector: "spec.nodeName=" + lost}))
 		s.awaitRunning("train", replicas)
 		assert.Equal(s.t, servers, uids(s.podsOfRole("train", "embedding-ps")), "the program asks for one node, and Kueue does not stop the job")
+		assert.Len(s.t, s.nodesOf("gpu"), 1, "it asks the first pool again")
 		active, said := field(s.t, s.workloadOf("train"), "spec", "active").(bool)
 		assert.True(s.t, active || !said, "Kueue has given the job up")
 	})
 	s.assertAllowed("persia-provisioner:provisioner", "list jobsets", "create podtemplates", "create provisioningrequests", "delete provisioningrequests")
 	s.destroy()
-}
-
-// hasStock says what Google Cloud has for the pool of the nn-workers.
-func (c cluster) hasStock(stock autoscaler.Stock) {
-	c.hasStocks(map[string]autoscaler.Stock{"gpu": stock})
 }
 
 // hasStocks says what Google Cloud has for pools.
@@ -105,18 +97,6 @@ func (c cluster) hasStocks(stocks map[string]autoscaler.Stock) {
 	if _, err := configMaps.Update(c.t.Context(), configMap, metav1.UpdateOptions{}); err != nil {
 		_, err = configMaps.Create(c.t.Context(), configMap, metav1.CreateOptions{})
 		require.NoError(c.t, err)
-	}
-}
-
-// failRequests has GKE give the requests up.
-func (c cluster) failRequests(message string) {
-	c.t.Helper()
-	config := testkit.Must(c.s.Cluster().RESTConfig())(c.t)
-	client := testkit.Must(requestsv1.NewForConfig(config))(c.t)
-	requests := testkit.Must(client.ProvisioningRequests("persia").List(c.t.Context(), metav1.ListOptions{}))(c.t)
-	for _, request := range requests.Items {
-		meta.SetStatusCondition(&request.Status.Conditions, metav1.Condition{Type: "Failed", Status: metav1.ConditionTrue, Reason: "Failed", Message: message})
-		_, _ = client.ProvisioningRequests("persia").UpdateStatus(c.t.Context(), &request, metav1.UpdateOptions{}) // unless it has changed, or gone
 	}
 }
 

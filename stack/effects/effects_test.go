@@ -325,17 +325,19 @@ func TestNodesWithCheckpoints(t *testing.T) {
 	}
 }
 
-// TestPoolLists: of the pods of a compute class, some may run on each pool of it, and one more pool ends none.
+// TestPoolLists: of the pods of a list, some may run on each pool of it, and one more pool ends none.
 func TestPoolLists(t *testing.T) {
-	pool := func(name string) string {
-		return "- {kind: 'gcp:container/nodePool:NodePool', name: " + name + ", nodeConfig: {labels: {cloud.google.com/compute-class: persia-a}}}\n"
+	for _, label := range []string{"cloud.google.com/compute-class", "persia.com/node-pools"} {
+		pool := func(name string) string {
+			return "- {kind: 'gcp:container/nodePool:NodePool', name: " + name + ", nodeConfig: {labels: {" + label + ": persia-a}}}\n"
+		}
+		placed := strings.Replace(job, "        volumes:", "        nodeSelector: {"+label+": persia-a}\n        volumes:", 1)
+		two, three := stateOf(t, placed+pool("a")+pool("b")), stateOf(t, placed+pool("a")+pool("b")+pool("c"))
+		assertEffects(t, two, three)
+		assertEffects(t, three, two, "the pool c is no longer in the stack file: GKE deletes its nodes; criteo may restart on other nodes, and resumes from the newest checkpoint in")
+		effect := Of(three, two)[0]
+		assert.Equal(t, [][]string{{"pool c"}, {"criteo-nn-worker"}}, [][]string{effect.Ends, effect.Risks})
 	}
-	placed := strings.Replace(job, "        volumes:", "        nodeSelector: {cloud.google.com/compute-class: persia-a}\n        volumes:", 1)
-	two, three := stateOf(t, placed+pool("a")+pool("b")), stateOf(t, placed+pool("a")+pool("b")+pool("c"))
-	assertEffects(t, two, three)
-	assertEffects(t, three, two, "the pool c is no longer in the stack file: GKE deletes its nodes; criteo may restart on other nodes, and resumes from the newest checkpoint in")
-	effect := Of(three, two)[0]
-	assert.Equal(t, [][]string{{"pool c"}, {"criteo-nn-worker"}}, [][]string{effect.Ends, effect.Risks})
 }
 
 // TestRecord finds the record of a run in a bucket, or in a folder of one.

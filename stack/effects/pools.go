@@ -248,7 +248,7 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 			continue // which the effects of the job say
 		}
 		if roles := u.before.rolesOn(training, pool); len(roles) > 0 {
-			sure := all && !training.byOperator() && !training.choosesClass(roles[0])
+			sure := all && !training.byOperator() && !training.onList(roles[0])
 			end(sure, training.workloads(name, roles...)...)
 			switch restarts := map[bool]string{true: "restarts", false: "may restart"}[sure]; {
 			case training.byOperator():
@@ -272,9 +272,10 @@ func (u *update) onPool(pool string, rounds int, all bool, effect *Effect) {
 	}
 }
 
-// choosesClass reports whether GKE chooses the pool of a role's pods from the list of their compute class.
-func (t Training) choosesClass(role string) bool {
-	return t.Roles[role].Pod.NodeSelector[gcp.LabelComputeClass] != ""
+// onList reports whether a role's pods may run on each pool of a list.
+func (t Training) onList(role string) bool {
+	selected := t.Roles[role].Pod.NodeSelector
+	return selected[gcp.LabelComputeClass] != "" || selected[config.PoolsLabel] != ""
 }
 
 // rolesOn returns the roles of a job with pods on a pool. PERSIA's operator chooses no nodes: its pods with GPUs are

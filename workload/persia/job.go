@@ -39,6 +39,8 @@ type JobArgs struct {
 	SystemPlacement kube.Placement
 	// QueueLabels identify the job to Kueue, if it waits in a queue.
 	QueueLabels map[string]string
+	// QueueAnnotations are for the provisioner, if it asks for one of several pools.
+	QueueAnnotations map[string]string
 	// Predicted is the share of useful hours in the plan, or "".
 	Predicted string `pulumi:"usefulHours"`
 	// Needs come before the roles: driver, priorities, namespace, claims, NATS.

@@ -28,6 +28,7 @@ func jobSet(args JobArgs, names names, roles []role) *queue.JobSet {
 	meta := kube.Meta(NamespaceName, names.job, maps.Clone(names.labels))
 	meta.Annotations = args.Job.Contract().Annotation()
 	maps.Copy(meta.Labels, args.QueueLabels)
+	maps.Copy(meta.Annotations, args.QueueAnnotations)
 	if !queued(args) || args.Job.Suspend {
 		spec.Suspend = &args.Job.Suspend
 	}

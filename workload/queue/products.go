@@ -5,12 +5,14 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 	extensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
 	"persia/capacity"
 	"persia/config"
+	"persia/config/input"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -76,6 +78,15 @@ func install(r *kube.Registrar, component, name string, needs []pulumi.CustomRes
 // request that has the job's name.
 func ProvisionedPods(job string) map[string]string {
 	return map[string]string{gcp.AnnotationRequest: job, gcp.AnnotationRequestClass: gcp.ClassQueued}
+}
+
+// AskedPools returns the annotation of a job that may run on several pools, or nil. It is not in the pods, so that one more
+// pool restarts none of them.
+func AskedPools(pools []config.Pool) map[string]string {
+	if len(pools) < 2 {
+		return nil
+	}
+	return map[string]string{config.PoolsLabel: strings.Join(input.Words(pools, func(p config.Pool) string { return p.Name }), ",")}
 }
 
 //go:generate go run generate.go

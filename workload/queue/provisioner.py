@@ -6,8 +6,8 @@ has left take some at once, and a node may be lost later. A request that waits w
 no node comes for them. These nodes may be the request's own, and GKE says so after they have come, so it goes only some minutes
 later. When Kueue stops the job, or the job ends, the request goes too.
 
-A request that GKE has given up is replaced after a while. No answer needs a person: Kueue stops a job whose replicas do not all
-run in time, and admits it again.
+A request that GKE has given up is replaced: at once by one for the next pool of the job, and after the last, some time later, by
+one for the first. No answer needs a person: Kueue stops a job whose replicas do not all run in time, and admits it again.
 """
 
 import argparse
@@ -25,11 +25,17 @@ ANNOTATION = "autoscaling.x-k8s.io/consume-provisioning-request"
 JOB_LABEL = "jobset.sigs.k8s.io/jobset-name"
 ROLE_LABEL = "jobset.sigs.k8s.io/replicatedjob-name"
 
+# Annotations of a request: the pools after its own, best first, as a job has all; and what GKE has said of those before.
+POOLS, TRIED = "persia.com/node-pools", "persia.com/tried"
+
+# The conditions with which GKE has given a request up, so that nodes will not come or stay.
+GIVEN_UP = ("Failed", "CapacityRevoked", "BookingExpired")
+
 # How long GKE may take to say that the nodes of a request are there, after the first pod has one of them.
 SETTLE = datetime.timedelta(minutes=5)
 
 # The next steps for a job.
-ASK, RELEASE, NOTHING = "ask", "release", "nothing"
+ASK, RELEASE, NEXT, NOTHING = "ask", "release", "next", "nothing"
 
 
 def asking_role(job):
@@ -37,33 +43,31 @@ def asking_role(job):
 
     Kueue names requests of its own in the pods of a job for which it asks itself.
     """
-    roles = job["spec"].get("replicatedJobs") or []
-    return next((role for role in roles if request_name(role) == job["metadata"]["name"]), None)
+    name, roles = job["metadata"]["name"], job["spec"].get("replicatedJobs") or []
+    return next((role for role in roles if annotation(role["template"]["spec"]["template"], ANNOTATION) == name), None)
 
 
-def request_name(role):
-    """Returns the name of the request in the pods of a role, or None."""
-    template = role["template"]["spec"]["template"]
-    return template.get("metadata", {}).get("annotations", {}).get(ANNOTATION)
+def annotation(thing, name):
+    """Returns an annotation, or an empty text."""
+    return thing.get("metadata", {}).get("annotations", {}).get(name, "")
 
 
-def condition(thing, kind, status="True"):
-    """Returns the condition of a kind if it has a status, or None."""
+def condition(thing, *kinds, status="True"):
+    """Returns the first condition of some kinds that has a status, or None."""
     conditions = thing.get("status", {}).get("conditions", [])
-    return next((entry for entry in conditions if entry["type"] == kind and entry["status"] == status), None)
+    return next((entry for entry in conditions if entry["type"] in kinds and entry["status"] == status), None)
 
 
 def runs(job):
     """Returns whether the job may have pods."""
-    ended = condition(job, "Completed") or condition(job, "Failed")
-    return not (ended or job["spec"].get("suspend") or job["metadata"].get("deletionTimestamp"))
+    return not (condition(job, "Completed", "Failed") or job["spec"].get("suspend") or job["metadata"].get("deletionTimestamp"))
 
 
 def others_run(job, pods):
     """Returns whether all replicas of the other roles run."""
     for role in job["spec"]["replicatedJobs"]:
         running = [pod for pod in live_pods(role, pods) if pod.get("status", {}).get("phase") in ("Running", "Succeeded")]
-        if not request_name(role) and len(running) < role["template"]["spec"]["parallelism"]:
+        if role is not asking_role(job) and len(running) < role["template"]["spec"]["parallelism"]:
             return False
     return True
 
@@ -74,7 +78,7 @@ def missing(role, pods):
     A substitute may take the node of its predecessor, so it counts when no node takes it.
     """
     live = live_pods(role, pods)
-    without = [pod for pod in live if condition(pod, "PodScheduled", "False")]
+    without = [pod for pod in live if condition(pod, "PodScheduled", status="False")]
     return len(without) if len(live) >= role["template"]["spec"]["parallelism"] else 0
 
 
@@ -102,17 +106,17 @@ def next_step(job, request, pods, now, retry):
         return RELEASE if request else NOTHING
     if request is None:
         return ASK if missing(asking_role(job), pods) and others_run(job, pods) else NOTHING
-    # Since when GKE has given the request up, so that nodes will not come or stay.
-    ends = (condition(request, kind) for kind in ("Failed", "CapacityRevoked", "BookingExpired"))
-    over = next((time_of(end) for end in ends if end), None)
+    over = condition(request, *GIVEN_UP)
     if not condition(request, "Provisioned"):
         if not others_run(job, pods):
             return RELEASE  # a server has lost its node: no GPUs without it
         if not over and asks_too_much(asking_role(job), request, pods, now):
             return RELEASE  # the next round asks for the rest
-    if over and now - over >= datetime.timedelta(seconds=retry) and missing(asking_role(job), pods):
-        return RELEASE
-    return NOTHING
+    if not over or not missing(asking_role(job), pods):
+        return NOTHING
+    if now - time_of(over) >= datetime.timedelta(seconds=retry):
+        return RELEASE  # the next round asks for the first pool
+    return NEXT if annotation(request, POOLS) else NOTHING
 
 
 def with_requests(template):
@@ -176,23 +180,30 @@ class Provisioner:
     def act(self, job, requests):
         name = job["metadata"]["name"]
         pods = self.api.list(f"{self.core}pods?labelSelector={JOB_LABEL}={name}") if runs(job) else []
-        now = datetime.datetime.now(datetime.timezone.utc)
-        step = next_step(job, requests.get(name), pods, now, self.retry)
-        if step == ASK:
-            self.ask(job, missing(asking_role(job), pods))
-        elif step == RELEASE:
+        now, request = datetime.datetime.now(datetime.timezone.utc), requests.get(name)
+        step = next_step(job, request, pods, now, self.retry)
+        if step in (RELEASE, NEXT):
             self.api.delete(self.requests + "/" + name)
             self.api.delete(self.core + "podtemplates/" + name)
+        if step in (ASK, NEXT):
+            self.ask(job, missing(asking_role(job), pods), request)
         if step != NOTHING:
             print(f"{name}: {step}", flush=True)
 
-    def ask(self, job, count):
-        name, template = job["metadata"]["name"], asking_role(job)["template"]["spec"]["template"]
+    def ask(self, job, count, refused):
+        """Asks for nodes of the job's first pool, or of the one after a refused request's."""
+        name, template = job["metadata"]["name"], with_requests(asking_role(job)["template"]["spec"]["template"])
         # Both go with the job, also if this program does not run then.
         owner = {"apiVersion": job["apiVersion"], "kind": "JobSet", "name": name, "uid": job["metadata"]["uid"]}
         metadata = {"name": name, "ownerReferences": [owner]}
+        over = refused and condition(refused, *GIVEN_UP)
+        tried = f"{annotation(refused, TRIED)} {over['lastTransitionTime']}: {over['message']}; " if refused else ""
+        pool, _, rest = annotation(refused or job, POOLS).partition(",")
+        if pool:
+            template["spec"]["nodeSelector"]["cloud.google.com/gke-nodepool"] = pool
+            metadata["annotations"] = {POOLS: rest, TRIED: tried + pool}
         self.api.delete(self.core + "podtemplates/" + name)
-        pods = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": with_requests(template)}
+        pods = {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": template}
         self.api.call("POST", self.core + "podtemplates", pods)
         # GKE accepts one set of pods.
         spec = {"provisioningClassName": CLASS, "podSets": [{"count": count, "podTemplateRef": {"name": name}}]}

@@ -16,17 +16,24 @@ import (
 	"persia/workload/queue"
 )
 
-// TestProvisioner checks that nn-workers alone wait for a request, and what the provisioner may do.
+// TestProvisioner checks that nn-workers alone wait for a request, for one of two pools, and what the provisioner may do.
 func TestProvisioner(t *testing.T) {
+	list := []any{"nn-workers", "more"}
 	recorder := programtest.MustDeploy(t, programtest.ReadStack(t, "examples/Pulumi.queues.yaml", testkit.Edits{
 		"persia:nodePools[0].nodes": nil, "persia:nodePools[0].autoscaling": testkit.Edits{"minNodes": 0, "maxNodes": 2},
-		"persia:nodePools[0].queuedProvisioning": true,
-		"persia:jobs[0].dataloader.nodePool":     "embeddings", "persia:jobs[1].dataloader.nodePool": "embeddings",
+		"persia:nodePools[0].queuedProvisioning": true, "persia:jobs[0].nnWorker.nodePool": list, "persia:jobs[1].nnWorker.nodePool": list,
+		"persia:nodePools[2]": testkit.Edits{"name": "more", "machineType": "g2-standard-48", "queuedProvisioning": true,
+			"autoscaling": testkit.Edits{"minNodes": 0, "maxNodes": 1}},
+		"persia:jobs[0].dataloader.nodePool": "embeddings", "persia:jobs[1].dataloader.nodePool": "embeddings",
 	}))
 	set := testkit.Object[queue.JobSet](t, recorder.One(t, queue.JobSetToken, "feed"))
+	assert.Equal(t, "nn-workers,more", set.Annotations["persia.com/node-pools"])
+	assert.Empty(t, recorder.Some("kubernetes:cloud.google.com/v1:ComputeClass"), "the provisioner decides, not GKE")
+	assert.Equal(t, "persia-nn-workers", testkit.At(t, recorder.One(t, testkit.NodePool, "persia-queues-more"), `nodeConfig.labels["persia.com/node-pools"]`))
 	for _, role := range set.Spec.ReplicatedJobs {
 		pod := role.Template.Spec.Template
 		waits, request := role.Name == "nn-worker", []string{pod.Annotations[gcp.AnnotationRequest], pod.Annotations[gcp.AnnotationRequestClass]}
+		assert.Equal(t, map[bool]string{true: "persia-nn-workers"}[waits], pod.Spec.NodeSelector["persia.com/node-pools"], role.Name)
 		assert.Equal(t, map[bool][]string{true: {"feed", "queued-provisioning.gke.io"}, false: {"", ""}}[waits], request, role.Name)
 		assert.Equal(t, waits, slices.Contains(pod.Spec.Tolerations, corev1.Toleration{
 			Key: "cloud.google.com/gke-queued", Operator: corev1.TolerationOpEqual, Value: "true", Effect: corev1.TaintEffectNoSchedule,

@@ -32,12 +32,13 @@ def pod(role, phase, node, at="11:55:59", **fields):
     }
 
 
-def request(condition):
-    """A ProvisioningRequest for two nodes, whose condition has been true since 12:00."""
+def request(condition, pools=""):
+    """A ProvisioningRequest for two nodes, whose condition has been true since 12:00, and the pools that are left."""
     def entry(kind, status):
         return {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T12:00:00Z"}
 
-    return {"spec": {"podSets": [{"count": 2}]}, "status": {"conditions": [entry("Accepted", "False"), entry(condition, "True")]}}
+    return {"metadata": {"annotations": {provisioner.POOLS: pools}}, "spec": {"podSets": [{"count": 2}]},
+            "status": {"conditions": [entry("Accepted", "False"), entry(condition, "True")]}}
 
 
 NOON, LATER = "2026-01-01T12:00:59+00:00", "2026-01-01T12:01:00+00:00"
@@ -71,6 +72,9 @@ STEPS = [
     ("a substitute is to come meanwhile", job(), "Accepted", SERVERS[:3], NOON, "nothing"),
     ("GKE gives up", job(), "Failed", SERVERS, NOON, "nothing"),
     ("GKE gave up a while ago", job(), "Failed", SERVERS, LATER, "release"),
+    ("GKE gives up the first pool", job(), "Failed b", SERVERS, NOON, "next"),
+    ("GKE gives up the last pool", job(), "Failed", SERVERS, NOON, "nothing"),
+    ("a node of the first pool is lost", job(), "BookingExpired b", HALF, LATER, "release"),
     ("the machines were not used", job(), "BookingExpired", SERVERS, LATER, "release"),
     ("the machines were taken", job(), "CapacityRevoked", SERVERS, LATER, "release"),
     ("Kueue stops the job", job(spec={"suspend": True}), "Accepted", SERVERS, NOON, "release"),
@@ -95,7 +99,7 @@ class TestProvisioner(unittest.TestCase):
     def test_next_step(self):
         for name, of, condition, pods, now, want in STEPS:
             with self.subTest(name):
-                asked = request(condition) if condition else None
+                asked = request(*condition.split()) if condition else None
                 self.assertEqual(provisioner.next_step(of, asked, pods, datetime.datetime.fromisoformat(now), 60), want)
 
     def test_template_requests_limits(self):
@@ -104,6 +108,17 @@ class TestProvisioner(unittest.TestCase):
         template = provisioner.with_requests({"spec": {"containers": [container, {}]}})
         requests = [c["resources"]["requests"] for c in template["spec"]["containers"]]
         self.assertEqual(requests, [{"cpu": "2", "nvidia.com/gpu": "1"}, {}])
+
+    def test_pools(self):
+        """A request says which pool it is for, and of those before when and why they have refused."""
+        of, api, refused = job(metadata={"annotations": {provisioner.POOLS: "a,b"}}), mock.Mock(), None
+        of["spec"]["replicatedJobs"][1]["template"]["spec"]["template"]["spec"]["nodeSelector"] = {"list": "x"}
+        for pool, tried in [("a", "a"), ("b", "a 12:00: none; b")]:
+            provisioner.Provisioner(api, "persia", 60).ask(of, 1, refused)
+            template, refused = [call[0][2] for call in api.call.call_args_list[-2:]]
+            self.assertEqual({"list": "x", "cloud.google.com/gke-nodepool": pool}, template["template"]["spec"]["nodeSelector"])
+            self.assertEqual(tried, refused["metadata"]["annotations"][provisioner.TRIED])
+            refused["status"] = {"conditions": [{"type": "Failed", "status": "True", "lastTransitionTime": "12:00", "message": "none"}]}
 
     def test_round(self):
         """A job asks for the nn-workers without a node, a refused request holds up no other job, and a

@@ -207,6 +207,8 @@ type Stock struct {
 	Machines *int `json:"machines,omitempty"`
 	// Broken machines become nodes that take no pods.
 	Broken bool `json:"broken,omitempty"`
+	// Refusal is why requests for its nodes fail, or "". When GKE refuses, and when a request waits, was not seen.
+	Refusal string `json:"refusal,omitempty"`
 }
 
 func (a *autoscaler) readStock(ctx context.Context) (map[string]Stock, error) {

@@ -123,6 +123,9 @@ func (a *autoscaler) answer(ctx context.Context, plan *plan, r request, now time
 	if !found {
 		return a.fail(ctx, r, "no node pool with queued provisioning has nodes for the pods")
 	}
+	if refusal := plan.stocks[pool.Name()].Refusal; refusal != "" {
+		return a.fail(ctx, r, refusal)
+	}
 	count := int(r.Spec.PodSets[0].Count)
 	if len(plan.newNodesFor(pool, nil, newDemand(pod), count)) > pool.Max() {
 		return a.fail(ctx, r, fmt.Sprintf("the pods need more nodes than node pool %s may have, which is %d", pool.Name(), pool.Max()))
