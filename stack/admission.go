@@ -6,6 +6,7 @@ import (
 	"github.com/pulumi/pulumi/sdk/v3/go/pulumi"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/infra/admission"
 	"persia/workload/nats"
 	"persia/workload/pedl"
@@ -15,10 +16,8 @@ import (
 
 // newPolicies registers the admission policies of the stack's namespaces.
 func (d *deployment) newPolicies() []pulumi.CustomResource {
-	jobs := []string{persia.NamespaceName, nats.Namespace, persia.OperatorNamespace}
-	for _, controller := range controllersOf(d.cfg) {
-		jobs = append(jobs, controller.namespace)
-	}
+	jobs := append([]string{persia.NamespaceName, nats.Namespace, persia.OperatorNamespace},
+		input.Words(controllersOf(d.cfg), func(c controller) string { return c.namespace })...)
 	return admission.NewPolicies(d.in, "persia", admission.Args{
 		Stack:           d.before.ID.String(),
 		Namespaces:      append(jobs, pedl.NamespaceName, pedl.AgentNamespaceName),
@@ -45,17 +44,10 @@ func controllersOf(cfg *config.Stack) []controller {
 // imagesOf returns all images of the stack except PEDL's, in each form in which nodes pull them: with and without
 // credentials, and by the name in the stack file.
 func imagesOf(cfg *config.Stack) []string {
-	var named []string
-	for _, image := range config.ImagesInStackNamespaces() {
-		named = append(named, image.Reference())
-	}
-	named = append(named, cfg.Operator.Image)
-	for _, controller := range controllersOf(cfg) {
-		named = append(named, controller.image)
-	}
-	for _, cluster := range cfg.NATSClusters() {
-		named = append(named, cluster.Image)
-	}
+	named := slices.Concat(input.Words(config.ImagesInStackNamespaces(), config.Image.Reference),
+		[]string{cfg.Operator.Image},
+		input.Words(controllersOf(cfg), func(c controller) string { return c.image }),
+		input.Words(cfg.NATSClusters(), func(c config.NATSCluster) string { return c.Image }))
 	for i := range cfg.Jobs {
 		for _, role := range cfg.Jobs[i].Roles() {
 			named = append(named, role.Image, role.DefaultImage)

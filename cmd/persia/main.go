@@ -3,6 +3,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -93,15 +94,11 @@ func ofStack(command *cobra.Command, stack *string) *cobra.Command {
 			return nil
 		}
 		name, err := exec.CommandContext(command.Context(), "pulumi", "stack", "--show-name", "--non-interactive").Output()
-		if err != nil {
-			var exit *exec.ExitError
-			if errors.As(err, &exit) {
-				err = errors.New(strings.TrimSpace(string(exit.Stderr)))
-			}
-			return fmt.Errorf("no stack is selected: write --stack, or run `pulumi stack select`: %w", err)
+		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+			return fmt.Errorf("no stack is selected: write --stack, or run `pulumi stack select`: %s", bytes.TrimSpace(exit.Stderr))
 		}
 		*stack = strings.TrimSpace(string(name))
-		return nil
+		return err
 	}
 	return command
 }

@@ -43,11 +43,9 @@ func StackNames(files fs.FS) string {
 	if len(paths) == 0 {
 		return "there is none here: run this in the folder of Pulumi.yaml, or name the folder"
 	}
-	var names []string
-	for _, path := range paths {
-		names = append(names, strings.TrimSuffix(strings.TrimPrefix(path, "Pulumi."), ".yaml"))
-	}
-	return "there are " + strings.Join(names, ", ")
+	return "there are " + And(Words(paths, func(path string) string {
+		return strings.TrimSuffix(strings.TrimPrefix(path, "Pulumi."), ".yaml")
+	}))
 }
 
 // ReadStackFile reads the stack file at a path. The project is the default namespace of keys.

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/config"
+	"persia/config/input"
 	"persia/gcp"
 	"persia/kube"
 )
@@ -138,11 +139,7 @@ func metricsEnv(job config.Job, kind config.Kind) []corev1.EnvVar {
 
 // allReplicas returns the number of replicas of each role, for a script.
 func allReplicas(job config.Job) string {
-	var counts []string
-	for _, role := range inDataFlow(job) {
-		counts = append(counts, fmt.Sprintf("%s=%d", role.Name, role.Replicas))
-	}
-	return strings.Join(counts, ",")
+	return strings.Join(input.Words(inDataFlow(job), func(r config.NamedRole) string { return fmt.Sprintf("%s=%d", r.Name, r.Replicas) }), ",")
 }
 
 // lastWins keeps the last entry of each name, where its first one stood: a list with a name twice is refused by
