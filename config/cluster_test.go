@@ -37,7 +37,7 @@ func TestClusterRefused(t *testing.T) {
 		{"system pool that takes no pd-balanced", edits{"persia:cluster.systemPool.machineType": "c4-standard-4"},
 			"persia:cluster.systemPool.machineType", []string{"c4-standard-4", "pd-balanced", "e2-standard-4"}},
 		{"system pool of an unknown machine", edits{"persia:cluster.systemPool.machineType": "e2-standrad-4"},
-			"persia:cluster.systemPool.machineType", []string{"did you mean", "e2-standard-4"}},
+			"persia:cluster.systemPool.machineType", []string{`write "e2-standard-4"`}},
 
 		// Network.
 		{"range that does not parse", edits{"persia:cluster.network.nodes": "10.0.0.0"}, "persia:cluster.network.nodes", []string{`"10.0.0.0"`, "CIDR", "10.0.0.0/20"}},
@@ -46,13 +46,13 @@ func TestClusterRefused(t *testing.T) {
 		{"public pods", edits{"persia:cluster.network.pods": "34.0.0.0/14"}, "persia:cluster.network.pods", []string{"34.0.0.0/14", "private addresses", "10.0.0.0/14"}},
 		{"Docker's range", edits{"persia:cluster.network.services": "172.17.0.0/20"}, "persia:cluster.network.services", []string{"172.17.0.0/20", "Docker", "10.0.0.0/20"}},
 		{"pods too small for the nodes", edits{"persia:cluster.network.pods": "10.16.0.0/21"},
-			"persia:cluster.network.pods", []string{"has 2048 addresses", "up to 9 nodes need 2304", "write a /20", "maxPodsPerNode"}},
+			"persia:cluster.network.pods", []string{"has 2048 addresses", "up to 9 nodes need 2304", "write 10.16.0.0/20", "maxPodsPerNode"}},
 		{"services too large", edits{"persia:cluster.network.services": "10.0.0.0/12", "persia:cluster.network.nodes": "10.128.0.0/20"},
 			"persia:cluster.network.services", []string{"10.0.0.0/12", "from a /16 to a /28", "write 10.0.0.0/16"}},
 		{"control plane of another size", edits{"persia:cluster.network.controlPlane": "172.16.0.0/26"},
 			"persia:cluster.network.controlPlane", []string{"172.16.0.0/26", "from a /28 to a /28", "write 172.16.0.0/28"}},
 		{"pods of half the internet", edits{"persia:cluster.network.pods": "10.0.0.0/8"}, "persia:cluster.network.pods", []string{"from a /9", "write 10.0.0.0/9"}},
-		{"nodes range too small", edits{"persia:cluster.network.nodes": "10.0.0.0/29"}, "persia:cluster.network.nodes", []string{"has 8 addresses", "up to 9 nodes need 13", "write a /28"}},
+		{"nodes range too small", edits{"persia:cluster.network.nodes": "10.0.0.0/29"}, "persia:cluster.network.nodes", []string{"has 8 addresses", "up to 9 nodes need 13", "write 10.0.0.0/28"}},
 		{"open to half of the world", edits{"persia:cluster.authorizedNetworks[0].cidr": "128.0.0.0/1"},
 			"persia:cluster.authorizedNetworks[0].cidr", []string{"128.0.0.0/1", "to the world", "operators", "/8 or smaller"}},
 

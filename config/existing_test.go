@@ -54,7 +54,7 @@ func TestExistingClusterRefuses(t *testing.T) {
 		{"relative path", onExisting(edits{"persia:cluster": edits{"name": "persia", "existing": edits{"kubeconfig": "kubeconfig", "systemPool": "loaders"}}}),
 			"persia:cluster.existing.kubeconfig", []string{"absolute path"}},
 		{"no system pool", onExisting(edits{"persia:cluster": edits{"name": "persia", "existing": edits{"context": "c"}}}),
-			"persia:cluster.existing.systemPool", []string{"write one of the stack's node pools"}},
+			"persia:cluster.existing.systemPool", []string{"Required value: must be one of the stack's node pools"}},
 		{"a setting", onExisting(edits{"persia:cluster": edits{"name": "persia", "imageStreaming": true, "existing": edits{"context": "c", "systemPool": "loaders"}}}),
 			"persia:cluster.imageStreaming", []string{"anything of an existing cluster"}},
 		{"a disk", onExisting(edits{"persia:nodePools[2].disk": edits{"sizeGb": 200}}),

@@ -33,17 +33,18 @@ func (s *Stack) checkPool(p *input.Problems, path *field.Path, name string, allo
 	case ok && machine.Arm() && !s.existing():
 		p.Invalid(path, name, "has Arm machines, %s, and GKE keeps pods off them; choose another machine type", machine.Type)
 	case ok && pool.QueuedProvisioning && !asks:
-		p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only "+
-			"nn-workers of a job with engine: jobset and queue have one; choose another pool, or remove queuedProvisioning")
+		p.Try(p.Invalid(path, name, "has queuedProvisioning, which creates nodes only for pods with a ProvisioningRequest, and only "+
+			"nn-workers of a job with engine: jobset and queue have one; choose another pool"), false,
+			input.Edits{s.PoolPath(name).Child("queuedProvisioning"): nil}, "remove %s.queuedProvisioning", s.PoolPath(name))
 	case ok:
 		return pool, true
 	case !p.Decoded(field.NewPath(nodePoolsKey)):
 	case len(allowed) == 0:
 		p.Invalid(path, name, "must be a node pool, but the stack has none; add one in %s", nodePoolsKey)
 	case name == "":
-		p.Required(path, "write one of the stack's node pools: %s", input.Or(allowed))
+		p.Choose(p.Required(path, "must be one of the stack's node pools"), path, allowed)
 	default:
-		p.Invalid(path, name, "must be one of the stack's node pools: %s", input.Or(allowed))
+		p.Choose(p.Invalid(path, name, "must be one of the stack's node pools"), path, allowed)
 	}
 	return Pool{}, false
 }

@@ -26,7 +26,7 @@ func TestJobRefused(t *testing.T) {
 		{"variable twice", edits{"persia:jobs[0].env[1]": edits{"name": "NCCL_DEBUG", "value": "WARN"}}, "persia:jobs[0].env[1].name", []string{"NCCL_DEBUG", "env[0]"}},
 		{"variable that is computed", edits{"persia:jobs[0].nnWorker.env": []any{edits{"name": "WORLD_SIZE", "value": "2"}}},
 			"persia:jobs[0].nnWorker.env[0].name", []string{"WORLD_SIZE", "replicas and nprocPerNode", "remove the variable"}},
-		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"}, "persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, "persia:storage: checkpoints"}},
+		{"volume that is not there", edits{"persia:jobs[0].mounts[0].volume": "checkpoint"}, "persia:jobs[0].mounts[0].volume", []string{`"checkpoint"`, `persia:storage; write "checkpoints"`}},
 		{"mount in a stack without volumes", edits{"persia:storage": []any{}}, "persia:jobs[0].mounts[0].volume", []string{"persia:storage, which has none"}},
 		{"mount path relative", edits{"persia:jobs[0].mounts[0].mountPath": "checkpoints"}, "persia:jobs[0].mounts[0].mountPath", []string{`"checkpoints"`, "write /checkpoints"}},
 		{"mount path twice", edits{"persia:jobs[0].mounts[1]": edits{"volume": "checkpoints", "mountPath": "/checkpoints"}},
@@ -50,10 +50,10 @@ func TestJobRefused(t *testing.T) {
 
 		// Roles.
 		{"role missing", edits{"persia:jobs[0].embeddingWorker": nil}, "persia:jobs[0].embeddingWorker.resources.limits[memory]", []string{"write how much embeddingWorker needs"}},
-		{"role without a pool", edits{"persia:jobs[0].dataloader.nodePool": nil}, "persia:jobs[0].dataloader.nodePool", []string{"Required", "training, loaders or ps"}},
+		{"role without a pool", edits{"persia:jobs[0].dataloader.nodePool": nil}, "persia:jobs[0].dataloader.nodePool", []string{"Required", `pools; write "loaders"`}},
 		{"role on the job's pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": nil, "persia:jobs[0].nodePool": "loader"},
-			"persia:jobs[0].nodePool", []string{`"loader"`, "training, loaders or ps"}},
-		{"role on a pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": "loader"}, "persia:jobs[0].dataloader.nodePool", []string{`"loader"`, "training, loaders or ps"}},
+			"persia:jobs[0].nodePool", []string{`"loader"`, `pools; write "loaders"`}},
+		{"role on a pool that is not there", edits{"persia:jobs[0].dataloader.nodePool": "loader"}, "persia:jobs[0].dataloader.nodePool", []string{`"loader"`, `pools; write "loaders"`}},
 		{"role in a stack without pools", edits{"persia:nodePools": []any{}}, "persia:jobs[0].dataloader.nodePool", []string{"one of the stack's node pools", "system"}},
 		{"more CPU than a node leaves", edits{"persia:jobs[0].nnWorker.resources.limits": edits{"cpu": 96, "memory": "600Gi"}},
 			"persia:nodePools[0].machineType", []string{`"a2-highgpu-8g"`, "too little CPU for a pod of nnWorker of train", "leave 95.04 vCPU, 647.7Gi of memory, 43Gi of ephemeral storage, and 8 GPUs", "assign it to another pool"}},
@@ -236,7 +236,7 @@ func TestJobWarned(t *testing.T) {
 		{"checkpoints in the container", env("PERSIA_CKPT_DIR", "/ckpt"), variable + ".value", []string{"/ckpt is below no volume", "mountPath"}},
 		{"checkpoints on the volume", env("PERSIA_CKPT_DIR", "/checkpoints/a"), variable + ".value", nil},
 		// Variables.
-		{"another NATS", env("PERSIA_NATS_URL", "nats://other:4222"), variable + ".name", []string{"another NATS than its own", "remove it"}},
+		{"another NATS", env("PERSIA_NATS_URL", "nats://other:4222"), variable + ".name", []string{"another NATS than its own", "remove the variable"}},
 		// Volumes and pools.
 		{"directory of each node", shared(edits{"hostPath": edits{"path": "/var/lib/a"}}), job + ".mounts", []string{"keeps no checkpoint"}},
 		{"a directory that fits", scratch(edits{"sizeLimit": "40Gi"}), job + ".volumes[0].emptyDir.sizeLimit", nil},

@@ -98,7 +98,7 @@ func (c *jobChecker) warnOfVariables(j *Job) {
 	for _, e := range j.variables() {
 		if slices.Contains(natsVariables, e.Name) {
 			c.Warn(e.at.Child("name"), "%s leads the job to another NATS than its own, and two jobs on one NATS train on "+
-				"each other's data; remove it", e.Name)
+				"each other's data; remove the variable", e.Name)
 		} else if address := closed(e.Value, j.Name); address != "" {
 			c.Warn(e.at.Child("value"), "%s is closed to the job, whose network policy opens DNS, port 443, and its own NATS; "+
 				"allow the port with a policy of your own for pods with the label persia_job=%s", address, j.Name)

@@ -95,7 +95,7 @@ func (c *jobChecker) mountedVolume(at *field.Path, name, list string, names []st
 	case len(names) == 0:
 		c.Invalid(at, name, "must be a volume of %s, which has none; add it there", list)
 	case name == "" || !slices.Contains(names, name):
-		c.Invalid(at, name, "must be a volume of %s: %s", list, input.Or(names))
+		c.Choose(c.Invalid(at, name, "must be a volume of %s", list), at, names)
 	}
 }
 

@@ -72,11 +72,10 @@ func (t Machines) find(p *input.Problems, path *field.Path, machineType string) 
 	case ok || !p.Decoded(field.NewPath(MachineTypesKey)):
 	case machineType == "": // reported already
 	case len(near) > 0:
-		p.Invalid(path, machineType, "is not a known machine type; did you mean %s? Otherwise, describe it in %s",
-			input.Or(near), MachineTypesKey)
+		p.Choose(p.Invalid(path, machineType, "is not a known machine type, nor described in %s", MachineTypesKey), path, near)
 	default:
 		p.Invalid(path, machineType, "is not a known machine type; write a predefined or custom one that is not shared-core, "+
-			"like n2-standard-8 or n2-custom-8-32768, or describe it in %s", MachineTypesKey)
+			"as n2-standard-CPUS or n2-custom-CPUS-MEGABYTES, or describe it in %s", MachineTypesKey)
 	}
 	return m, ok
 }
@@ -87,7 +86,7 @@ func (t Machines) check(p *input.Problems, list *field.Path) {
 		path := list.Key(name)
 		switch _, known := gcp.Lookup(name); {
 		case known && (t.CPUs != 0 || t.Memory != "" || t.GPU != nil):
-			p.Forbidden(path, "the program knows the shape of %s; remove cpus, memory, and gpu", name)
+			p.Forbidden(path, "the program knows the shape of %s; remove it, or only its cpus, memory, and gpu", name)
 		case !known && t.CPUs == 0:
 			p.Required(path.Child("cpus"), "write the number of vCPUs, because the type is not in the catalogue")
 		case !known && t.Memory == "":

@@ -20,7 +20,7 @@ func TestNATSRefused(t *testing.T) {
 		{"version with a v", edits{"persia:nats.version": "v2.12.12"}, "persia:nats.version", []string{"v2.12.12", "as MAJOR.MINOR.PATCH in quotes"}},
 		{"version too old", edits{"persia:nats.version": "2.1.9"}, "persia:nats.version", []string{"2.1.9", "2.2.0 or later"}},
 		{"image with a tag", edits{"persia:nats.image": "nats:2.12.12"}, "persia:nats.image", []string{"nats:2.12.12", "without a tag", "version"}},
-		{"a pool that is not there", edits{"persia:nats.nodePool": "nats"}, "persia:nats.nodePool", []string{`"nats"`, "training, loaders, ps or system"}},
+		{"a pool that is not there", edits{"persia:nats.nodePool": "nats"}, "persia:nats.nodePool", []string{`"nats"`, `write "training", or write "loaders", or write "ps", or write "system"`}},
 		{"no memory", edits{"persia:nats.resources.limits.memory": nil}, "persia:nats.resources.limits[memory]", []string{"Required", "a NATS server"}},
 		{"memory for no message", edits{"persia:nats.resources.limits.memory": "363Mi"}, "persia:nats.resources.limits[memory]", []string{"363Mi", "less than 364Mi"}},
 		{"memory that is only requested", edits{"persia:nats.resources": edits{"requests": edits{"cpu": 1, "memory": "300Mi"}}},

@@ -65,8 +65,8 @@ func (n *Network) check(p *input.Problems, path *field.Path, needs addressNeeds)
 			better := netip.PrefixFrom(prefix.Addr(), min(max(prefix.Bits(), r.largest), r.smallest))
 			p.Instead(at, r.cidr, better.String(), "must be from a /%d to a /%d, which GKE accepts here", r.largest, r.smallest)
 		case r.needed > rangeSize(prefix):
-			p.Invalid(at, r.cidr, "has %d addresses, but up to %d nodes need %d; write a /%d or larger, use fewer nodes, "+
-				"or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed, prefixFor(r.needed))
+			p.Instead(at, r.cidr, netip.PrefixFrom(prefix.Addr(), prefixFor(r.needed)).Masked().String(), "has %d addresses, but up to "+
+				"%d nodes need %d; use fewer nodes, or lower maxPodsPerNode", rangeSize(prefix), needs.Nodes, r.needed)
 		}
 	}
 }

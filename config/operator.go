@@ -17,14 +17,14 @@ type Operator struct {
 }
 
 // operatorImageExample is an image for messages.
-const operatorImageExample = "REGION-docker.pkg.dev/PROJECT/REPOSITORY/training@sha256:…"
+const operatorImageExample = "us-central1-docker.pkg.dev/my-project/persia/training:1.0"
 
 // check checks settings. Used is whether the operator runs a job.
 func (s Operator) check(p *input.Problems, path *field.Path, used bool) {
 	at := path.Child("image")
 	switch {
 	case s.Image == "" && used:
-		p.Required(at, "write the image of PERSIA's operator by its digest, like %s: examples/training/Dockerfile builds one, and "+
+		p.Required(at, "write the image of PERSIA's operator by its digest or version, like %s: examples/training/Dockerfile builds one, and "+
 			"for upstream's `docker buildx imagetools inspect persiaml/persia-cpu-runtime` shows the digest", operatorImageExample)
 	case s.Image == "":
 	case isLooseImage(s.Image):

@@ -62,7 +62,7 @@ func TestPEDLRefused(t *testing.T) {
 
 		// Master.
 		{"image with a space", withPEDL(edits{"persia:pedl.masterImage": "a b"}), "persia:pedl.masterImage", []string{`"a b"`, "must be an image reference"}},
-		{"pool of the master unknown", withPEDL(edits{"persia:pedl.nodePool": "no"}), "persia:pedl.nodePool", []string{`"no"`, "training, loaders, ps or system"}},
+		{"pool of the master unknown", withPEDL(edits{"persia:pedl.nodePool": "no"}), "persia:pedl.nodePool", []string{`"no"`, `write "training", or write "loaders", or write "ps", or write "system"`}},
 		{"master too large", withPEDL(edits{"persia:pedl.resources": edits{"requests": edits{"cpu": 40}}}),
 			"persia:cluster.systemPool.machineType", []string{"CPU for a pod of PEDL master"}},
 
@@ -77,7 +77,7 @@ func TestPEDLRefused(t *testing.T) {
 
 		// Agents.
 		{"agents on an unknown pool", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"no"}}}),
-			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools"}},
+			"persia:pedl.agent.nodePools[0]", []string{"must be one of the stack's node pools; there are training, loaders and ps"}},
 		{"agents on a pool with a role", withPEDL(edits{"persia:pedl.agent": edits{"nodePools": []any{"ps"}}}),
 			"persia:pedl.agent.nodePools[0]", []string{"is also the nodePool of other pods", "nodes to themselves"}},
 		{"the label of agents on a pool with a role", withPEDL(edits{"persia:nodePools[2].labels": edits{"determined.ai/pedl-agent": "present"}}),
@@ -99,7 +99,7 @@ func TestPEDLRefused(t *testing.T) {
 		// PostgreSQL.
 		{"database too large", withPEDL(edits{pg + ".resources": edits{"requests": edits{"memory": "300Gi"}}}),
 			"persia:cluster.systemPool.machineType", []string{"memory for a pod of PEDL database"}},
-		{"scheme in the registry", withPEDL(edits{pg + ".image": edits{"registry": "https://docker.io"}}), pg + ".image", []string{"https://docker.io", "like docker.io"}},
+		{"scheme in the registry", withPEDL(edits{pg + ".image": edits{"registry": "https://docker.io"}}), pg + ".image", []string{"https://docker.io", "tag of docker.io"}},
 		{"tag", withPEDL(edits{pg + ".image": edits{"tag": "a b"}}), pg + ".image", []string{"must be an image reference"}},
 		{"setting that is a list", withPEDL(edits{pg + ".postgresqlExtendedConfig": edits{"searchPath": []any{"a"}}}),
 			pg + ".postgresqlExtendedConfig[searchPath]", []string{"must be a string, a number, or true or false"}},
@@ -112,10 +112,10 @@ func TestPEDLRefused(t *testing.T) {
 
 		{"external host", withPEDL(edits{pg: edits{"external": edits{"host": "a b", "password": "e"}}}), pg + ".external.host", []string{"like 10.0.0.2"}},
 		// Storage.
-		{"two places", withPEDL(edits{onDisk: edits{"existingClaim": "a", "storageClass": "b"}}), onDisk + ".storageClass", []string{"exactly one of existingClaim and storageClass"}},
+		{"two places", withPEDL(edits{onDisk: edits{"existingClaim": "a", "storageClass": "b"}}), onDisk + ".storageClass", []string{"existingClaim is already set; remove one of them"}},
 		{"size for a class", withPEDL(edits{onDisk: edits{"storageClass": "b", "size": "much"}}), onDisk + ".size", []string{`"much"`}},
 		{"class and source", withPEDL(edits{onDisk: edits{"storageClass": "b", "nfs": edits{"server": "s", "path": "/a"}}}),
-			onDisk + ".nfs", []string{"exactly one of storageClass and nfs"}},
+			onDisk + ".nfs", []string{"storageClass is already set; remove one of them"}},
 		{"a place that is not used", withPEDL(edits{onDisk: edits{"enabled": false, "existingClaim": "a"}}), onDisk + ".existingClaim", []string{"enabled is false"}},
 		{"no place on an existing cluster", pedlOnExisting(nil), onDisk + ".storageClass", []string{"Required", "storageClass, existingClaim, or a source"}},
 		{"database in a bucket", withPEDL(edits{onDisk: edits{"gcsFuse": edits{"bucket": "bucket"}}}), onDisk + ".gcsFuse", []string{"cannot hold a database"}},

@@ -27,7 +27,7 @@ func (s *Stack) checkPEDL(p *input.Problems) {
 	internal := slices.Contains([]string{service.Annotations["networking.gke.io/load-balancer-type"],
 		service.Annotations["cloud.google.com/load-balancer-type"]}, "Internal")
 	if service.Type == corev1.ServiceTypeLoadBalancer && len(service.LoadBalancerSourceRanges) == 0 && !internal {
-		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like 203.0.113.0/24, "+
+		p.Required(path.Child("service", "loadBalancerSourceRanges"), "write the networks of PEDL's users, like [203.0.113.0/24], "+
 			"because a load balancer admits everyone by default, and anyone who can reach the master can run containers on the "+
 			"nodes of its agents; or give the service the annotation networking.gke.io/load-balancer-type: Internal")
 	}
@@ -138,7 +138,7 @@ func (d *PostgreSQL) check(p *input.Problems, path *field.Path, nodePool string,
 		input.OnlyFields(p, path, *d, "of an external database", "external")
 		return
 	}
-	checkImage(p, path.Child("image"), d.Image.Reference(), ImagePostgreSQL.Reference())
+	checkImage(p, path.Child("image"), d.Image.Reference(), "registry, repository, and tag of "+ImagePostgreSQL.Reference())
 	checkResources(p, path.Child("resources"), databaseName, d.Resources)
 	if d.Password == "" {
 		input.Password(p, path.Child("postgresqlPassword"), d.Password)
@@ -177,7 +177,7 @@ func (d *Persistence) check(p *input.Problems, at *field.Path, nodePool string, 
 		p.Required(at.Child("storageClass"),
 			"required on an existing cluster: write storageClass, existingClaim, or a source like nfs or persistentDisk")
 	case len(sources) > 1:
-		p.Forbidden(at.Child(sources[1]), "%s is already set; write exactly one of %s and %s", sources[0], sources[0], sources[1])
+		p.Forbidden(at.Child(sources[1]), "%s is already set; remove one of them", sources[0])
 	default:
 		input.Form(p, at.Child("size"), "bytes", d.Size)
 		if d.StorageClass == "" {

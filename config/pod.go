@@ -78,7 +78,7 @@ func checkAmounts(p *input.Problems, path *field.Path, list corev1.ResourceList)
 		case q.CmpInt64(math.MaxInt64) >= 0 || name == corev1.ResourceCPU && q.CmpInt64(mostCPUs) > 0:
 			p.Invalid(at, q.String(), "is more than any machine has; write less")
 		case byteResources[name] && q.Cmp(resource.MustParse("1Mi")) < 0:
-			p.Invalid(at, q.String(), "is less than 1Mi; %s without a unit is in bytes, so add one, like 600Gi", name)
+			p.Instead(at, q.String(), q.String()+"Gi", "is less than 1Mi, and %s without a unit is in bytes: add one", name)
 		case isExtended(name) && !isWholeQuantity(q):
 			p.Invalid(at, q.String(), "must be a whole number, because pods get whole devices; round it")
 		}
@@ -106,9 +106,9 @@ func checkRequestsWithinLimits(p *input.Problems, path *field.Path, r corev1.Res
 		limit, limited := r.Limits[name]
 		switch {
 		case isExtended(name) && (!limited || request.Cmp(limit) != 0):
-			p.Invalid(at, request.String(), "must equal the limit, because %s cannot be overcommitted; write it only in limits", name)
+			p.Invalid(at, request.String(), "must equal the limit, because %s cannot be overcommitted; remove it, and write it only in limits", name)
 		case limited && request.Cmp(limit) > 0:
-			p.Invalid(at, request.String(), "must be at most the limit, %s", limit.String())
+			p.Invalid(at, request.String(), "must be at most %s, the limit", limit.String())
 		}
 	}
 }

@@ -113,16 +113,16 @@ const (
 func (s *Stack) checkPoolSize(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 	switch a := pool.Autoscaling; {
 	case pool.Nodes != nil && a != nil:
-		p.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; write either nodes or autoscaling", *pool.Nodes)
+		p.Forbidden(path.Child("autoscaling"), "cannot be combined with nodes, which is %d; remove one of them", *pool.Nodes)
 	case pool.Nodes == nil && a == nil:
 		p.Required(path.Child("nodes"), "write the number of nodes, or autoscaling with minNodes and maxNodes")
 	case pool.Nodes != nil && (*pool.Nodes < 1 || *pool.Nodes > mostNodes):
-		p.Invalid(path.Child("nodes"), *pool.Nodes, "must be from 1 to %d, the limit of a cluster; to have no node, remove the pool, "+
-			"or write autoscaling with minNodes 0", mostNodes)
+		p.Try(p.Invalid(path.Child("nodes"), *pool.Nodes, "must be from 1 to %d, the limit of a cluster; to have none at times, "+
+			"write autoscaling with minNodes 0", mostNodes), false, input.Edits{path: nil}, "remove the pool")
 	case pool.Nodes != nil && !s.existing() && p.Decoded(field.NewPath(clusterKey)) && !s.lacksZones(p, pool, m):
 		checkSpread(p, path.Child("nodes"), pool)
 	case a != nil && a.MaxNodes > 0 && a.MaxNodes < a.MinNodes:
-		p.Invalid(path.Child("autoscaling", "maxNodes"), a.MaxNodes, "must be at least minNodes, which is %d", a.MinNodes)
+		p.Invalid(path.Child("autoscaling", "maxNodes"), a.MaxNodes, "must be at least %d, as minNodes", a.MinNodes)
 	}
 }
 
@@ -236,7 +236,7 @@ func (s *Stack) poolRules(pool Pool) []poolRule {
 		{compact && reserved, "compactPlacement", true, "cannot be combined with reservation: the reservation decides where its " +
 			"machines are, and gives none to a pool with a placement policy of its own; remove it"},
 		{reserved && !reservationForm.MatchString(pool.Reservation), "reservation", pool.Reservation, "must be the name of a " +
-			"reservation, like nn-workers, or projects/P/reservations/R for one in another project; " +
+			"reservation, like nn-workers, or projects/other-project/reservations/nn-workers; " +
 			"append /reservationBlocks/B for one of its blocks"},
 		{pool.FastSocket && (pool.GPU == nil || pool.ImageType == gcp.ImageUbuntu), "fastSocket", true, "is only for GPU pools " +
 			"with the image " + gcp.ImageCOS + "; remove it, or choose an NVIDIA driver installer for that image"},
@@ -285,11 +285,11 @@ func checkSeries(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) 
 	}
 	if pool.CompactPlacement && !m.TakesCompactPlacement() {
 		p.Invalid(path.Child("compactPlacement"), true,
-			"is not supported by the series of %s; remove it, or choose another series, like c2-standard-30", m.Type)
+			"is not supported by the series of %s; remove it, or choose another series, like c2", m.Type)
 	}
 	if m.NeedsGVNIC() && pool.ImageType != gcp.ImageCOS {
-		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %s, whose only network interface is gVNIC, which GKE "+
-			"offers only on %s; write that (for a GPU pool, with the NVIDIA driver installer %s), or choose another machine type",
+		p.Invalid(path.Child("imageType"), pool.ImageType, "is not supported by %[1]s, whose only network interface is gVNIC, which "+
+			"GKE offers only on %[2]s; write %[2]s (for a GPU pool, with the NVIDIA driver installer %[3]s), or choose another machine type",
 			m.Type, gcp.ImageCOS, InstallerManaged)
 	}
 }
@@ -333,7 +333,7 @@ func (s *Stack) warnOfPools(p *input.Problems) {
 		case uses[pool.Name] == nil:
 			p.Warn(at, "nothing of the stack runs on the pool %s, whose nodes are billed; name it in nodePool of a role, or remove it", pool.Name)
 		case pool.GPU != nil && !uses[pool.Name].gpus:
-			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; write %s in resources.limits of the role, "+
+			p.Warn(at, "no role on the pool %s requests its GPUs, which are billed; request %s in resources.limits of the role, "+
 				"or choose a machine type without GPUs", pool.Name, ResourceGPU)
 		}
 	}
@@ -351,7 +351,7 @@ func checkGPU(p *input.Problems, path *field.Path, pool Pool, m gcp.Machine) {
 			p.Forbidden(path, "%s includes %d × %s; remove gpu, or choose another machine type", m.Type, m.GPUs, m.GPUType)
 		}
 	case !m.TakesGPUs():
-		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type that has or takes GPUs, like n1-standard-8", m.Type)
+		p.Forbidden(path, "%s does not support GPUs; remove gpu, or choose a machine type that has GPUs, or an N1", m.Type)
 	default:
 		switch counts := m.AttachableCounts(gpu.Type); {
 		case slices.Contains(counts, gpu.Count):

@@ -199,7 +199,7 @@ func (s *Stack) checkQueues(p *input.Problems) {
 		}
 	}
 	if len(pools) > 0 {
-		remedy = "write one of " + input.Or(slices.Sorted(maps.Keys(pools)))
+		remedy = "there are " + input.And(slices.Sorted(maps.Keys(pools)))
 	}
 	for i, team := range s.Queue.Teams {
 		for pool, nodes := range team.Nodes {
@@ -232,11 +232,11 @@ func (s *Stack) checkQueue(p *input.Problems, job *Job) {
 	case !s.HasQueues():
 		p.Invalid(queue, job.Queue, "the stack has no queues; write %s.teams", queueKey)
 	case !slices.Contains(s.Queue.TeamNames(), job.Queue):
-		p.Invalid(queue, job.Queue, "must be the name of a team in %s.teams: %s", queueKey, input.Or(s.Queue.TeamNames()))
+		p.Choose(p.Invalid(queue, job.Queue, "must be the name of a team in %s.teams", queueKey), queue, s.Queue.TeamNames())
 	}
 	if job.Engine != EngineJobSet {
 		p.Invalid(queue, job.Queue,
-			"requires engine: jobset, because only the pods of a JobSet are admitted together; write that, or remove queue")
+			"requires engine: jobset, because only the pods of a JobSet are admitted together; write engine: jobset, or remove queue")
 	}
 	if job.Priority != "" && !slices.Contains(s.Queue.PriorityNames(), job.Priority) {
 		p.Invalid(priority, job.Priority, "must be the name of a priority in %s.priorities", queueKey)

@@ -26,13 +26,13 @@ func teams(nodes edits) []any {
 func TestQueuesRefused(t *testing.T) {
 	testkit.Refused(t, []testkit.Refusal{
 		{"no queues", edits{"persia:jobs[0].engine": "jobset", "persia:jobs[0].queue": "ranking"}, "persia:jobs[0].queue", []string{"the stack has no queues; write persia:queue.teams"}},
-		{"another team", inQueue.And(edits{"persia:jobs[0].queue": "adds"}), "persia:jobs[0].queue", []string{"must be the name of a team in persia:queue.teams: ranking or ads"}},
+		{"another team", inQueue.And(edits{"persia:jobs[0].queue": "adds"}), "persia:jobs[0].queue", []string{`must be the name of a team in persia:queue.teams; write "ranking", or write "ads"`}},
 		{"another engine", inQueue.And(edits{"persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].queue", []string{"requires engine: jobset"}},
 		{"unknown priority", inQueue.And(edits{"persia:jobs[0].priority": "urgent"}), "persia:jobs[0].priority", []string{"must be the name of a priority in persia:queue.priorities"}},
 		{"priority alone", edits{"persia:jobs[0].priority": "urgent"}, "persia:jobs[0].priority", []string{"applies only to a job in a queue"}},
 		{"same team twice", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "ranking"}}}), "persia:queue.teams[1].name", []string{"already used by persia:queue.teams[0]"}},
 		{"name", inQueue.And(edits{"persia:queue.teams": []any{edits{"name": "ranking"}, edits{"name": "Ads"}}}), "persia:queue.teams[1].name", []string{"lower case"}},
-		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; write one of loaders, ps or training"}},
+		{"pool without jobs", inQueue.And(edits{"persia:queue.teams": teams(edits{"system": 1})}), "persia:queue.teams[0].nodes[system]", []string{"no job that waits in a queue runs on the pool system; there are loaders, ps and training"}},
 		{"negative nodes", inQueue.And(edits{"persia:queue.teams": teams(edits{"ps": -1})}), "persia:queue.teams[0].nodes[ps]", []string{"must not be negative"}},
 		{"more nodes than are", inQueue.And(edits{"persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"3", "nodes of the pool training belong to teams, but it has 2 for queues", "write a smaller number"}},
 		{"spare nodes", inQueue.And(edits{"persia:nodePools[0].nodes": 3, "persia:nodePools[0].spareNodes": 1, "persia:queue.teams": teams(edits{"training": 3})}), "persia:queue.teams", []string{"it has 2 for queues"}},
@@ -60,7 +60,7 @@ var onQueuedPools = onQueuedPool.And(edits{
 
 // TestQueuedProvisioning: only the nn-workers of a job that Kueue can stop ask for nodes.
 func TestQueuedProvisioning(t *testing.T) {
-	refused := []string{"has queuedProvisioning", "only nn-workers of a job with engine: jobset and queue", "choose another pool, or remove queuedProvisioning"}
+	refused := []string{"has queuedProvisioning", "only nn-workers of a job with engine: jobset and queue", "choose another pool"}
 	testkit.Refused(t, []testkit.Refusal{
 		{"no queue", onQueuedPool.And(edits{"persia:jobs[0].queue": ""}), "persia:jobs[0].nnWorker.nodePool", refused},
 		{"another engine", onQueuedPool.And(edits{"persia:jobs[0].queue": "", "persia:jobs[0].engine": "statefulset"}), "persia:jobs[0].nnWorker.nodePool", refused},

@@ -74,7 +74,7 @@ persia:nodePools[2].machinetype: unknown field; did you mean machineType?
 persia:nodePools[2].nodes: Invalid value: "one": must be an integer, without quotes
 persia:nvidiaDriver.installer: Invalid value: "apt": must be managed or ubuntu-daemonset
 persia:project: Required value: write the id of the Google Cloud project, like my-project-123
-persia:storage[0].size: Invalid value: "0": must be from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi`, err.Error())
+persia:storage[0].size: Invalid value: "0": must be a quantity from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi`, err.Error())
 }
 
 func TestEveryKeyMissing(t *testing.T) {
@@ -172,7 +172,7 @@ func TestRefusesInput(t *testing.T) {
 		{"disk in bytes", asking("ephemeral-storage", 10), limits + "[ephemeral-storage]", []string{`"10"`, "in bytes", "without a unit is in bytes"}},
 		{"memory without a unit", edits{limits + ".memory": 600}, limits + "[memory]", []string{`"600": is less than 1Mi`}},
 		{"no CPU", edits{limits + ".cpu": 0}, limits + "[cpu]", []string{"more than 0"}},
-		{"a request over the limit", edits{limits + ".cpu": 1, requests: edits{"cpu": 2}}, requests + "[cpu]", []string{`"2": must be at most the limit, 1`}},
+		{"a request over the limit", edits{limits + ".cpu": 1, requests: edits{"cpu": 2}}, requests + "[cpu]", []string{`"2": must be at most 1, the limit`}},
 		{"part of a GPU", asking("nvidia.com/gpu", "500m"), limits + "[nvidia.com/gpu]", []string{"whole number"}},
 		{"GPUs without a limit", edits{requests: edits{"nvidia.com/gpu": 1}}, requests + "[nvidia.com/gpu]", []string{"write it only in limits"}},
 		{"claims", edits{resources + ".claims": []any{edits{"name": "a"}}}, resources + ".claims", []string{"limits and requests"}},

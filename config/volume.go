@@ -152,7 +152,7 @@ var blindOptions = []struct {
 	{regexp.MustCompile(`^(file-system:)?kernel-list-cache-ttl-secs[:=]-?[1-9]|^profile[:=]aiml-serving$|^nocto$`), "remove it"},
 	{regexp.MustCompile(`^metadata-cache[:-](negative-)?ttl-secs[:=](-|\d{3})|^(stat|type)-cache-ttl[:=].*[hm]|enable-nonexistent-type-cache`),
 		"write a time of at most a minute, like metadata-cache:ttl-secs:60"},
-	{regexp.MustCompile(`^ac(timeo|(reg|dir)(min|max))=\d{3}`), "write at most 60"},
+	{regexp.MustCompile(`^ac(timeo|(reg|dir)(min|max))=\d{3}`), "write at most 60 seconds"},
 }
 
 // SizeGiB returns the size in GiB, rounded up, or 0 if it is invalid.
@@ -267,7 +267,7 @@ func (v *Volume) checkSource(p *input.Problems, path *field.Path, site *Site) {
 	case 1:
 		v.Source().check(p, path.Child(written[0]), site)
 	default:
-		p.Forbidden(path.Child(written[1]), "%s is already set; write exactly one of %s and %s", written[0], written[0], written[1])
+		p.Forbidden(path.Child(written[1]), "%s is already set; remove one of them", written[0])
 	}
 	d := v.PersistentDisk
 	if d == nil || d.Create == nil {
@@ -306,7 +306,7 @@ func (v *Volume) checkNodes(p *input.Problems, path *field.Path, users volumeUse
 	v.checkUsers(p, path, users)
 	if !users.ReadOnly && slices.Contains(v.MountOptions, "ro") {
 		p.Warn(path.Child("mountOptions"), "contains ro, so the roles that mount the volume cannot write to it, neither checkpoints "+
-			"nor logs; remove ro, or write readOnly: true in every mount of it")
+			"nor logs; remove ro, or mount the volume only with readOnly: true")
 	}
 	for i, option := range v.MountOptions {
 		for _, blind := range blindOptions {

@@ -64,10 +64,10 @@ func TestRefused(t *testing.T) {
 	}{
 		"no name":                 {volumes: "[{size: 1Ti, " + nfs + "}]", want: "[0].name: Required value: write a name"},
 		"no size":                 {volumes: "[{name: b, " + nfs + "}]", want: "[0].size: Required value: write a quantity like 10Gi"},
-		"size of nothing":         {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be from 1Mi`},
-		"size of two exbibytes":   {volumes: sized("2Ei", nfs), want: `[0].size: Invalid value: "2Ei": must be from 1Mi to 1Ei`},
+		"size of nothing":         {volumes: sized("'0'", nfs), want: `[0].size: Invalid value: "0": must be a quantity from 1Mi`},
+		"size of two exbibytes":   {volumes: sized("2Ei", nfs), want: `[0].size: Invalid value: "2Ei": must be a quantity from 1Mi to 1Ei`},
 		"no source":               {volumes: "[{name: b, size: 1Ti}]", want: "[0].gcsFuse: Required value: write one source"},
-		"two sources":             {volumes: over(nfs + ", csi: {driver: d, volumeHandle: h}"), want: "[0].csi: nfs is already set; write exactly one of nfs and csi"},
+		"two sources":             {volumes: over(nfs + ", csi: {driver: d, volumeHandle: h}"), want: "[0].csi: nfs is already set; remove one of them"},
 		"access mode twice":       {volumes: over(nfs + ", accessModes: [ReadOnlyMany, ReadOnlyMany]"), want: "[0].accessModes[1]: Duplicate value"},
 		"no driver that deletes":  {volumes: over(nfs + ", reclaimPolicy: Delete"), want: "applies only to disks, Filestore and CSI volumes"},
 		"created, and deleted":    {volumes: over("filestore: {instance: fs, create: {}}, reclaimPolicy: Delete"), want: "[0].reclaimPolicy: Invalid value: \"Delete\": applies only to disks, Filestore and CSI volumes that the stack does not create; remove it, and write create.deleteWithStack"},

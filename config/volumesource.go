@@ -162,7 +162,7 @@ func (s *ISCSI) check(p *input.Problems, path *field.Path, _ *Site) {
 	portal := path.Child("targetPortal")
 	host, port := s.Portal()
 	if number, err := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
-		p.Invalid(portal, s.TargetPortal, "must have a port from 1 to 65535; omit the port for 3260")
+		p.Instead(portal, s.TargetPortal, host, "must have a port from 1 to 65535, or none for 3260")
 	}
 	input.Form(p, portal, "host", host)
 }

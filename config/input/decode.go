@@ -247,9 +247,9 @@ func (d decoder) leaf(path *field.Path, in any, out reflect.Value, must string) 
 func (d decoder) wrong(path *field.Path, in any, out reflect.Value, detail string) {
 	switch in.(type) {
 	case map[string]any:
-		in, detail = field.OmitValueType{}, detail+" (it is an object)"
+		in, detail = field.OmitValueType{}, strings.TrimSuffix(detail, "; put it in quotes")+" (it is an object)"
 	case []any:
-		in, detail = field.OmitValueType{}, detail+" (it is a list)"
+		in, detail = field.OmitValueType{}, strings.TrimSuffix(detail, "; put it in quotes")+" (it is a list)"
 	}
 	if len(secretFields(out.Type())) > 0 {
 		in = field.OmitValueType{}

@@ -40,9 +40,9 @@ var forms = map[string]form{
 	"variable":  {"write a name", validation.IsEnvVarName},
 	"time":      {"write a time like 2026-12-01T00:00:00Z", instant},
 	"clock":     {"write a time like 03:00", matches(`^([01][0-9]|2[0-3]):[0-5][0-9]$`, "must be a time of day in UTC, like 03:00")},
-	"quantity":  {"write a quantity like 500m", amount(1, math.MaxInt64, "must be more than 0, and below 8Ei")},
+	"quantity":  {"write a quantity like 500m", amount(1, math.MaxInt64, "must be a quantity like 500m, more than 0, and below 8Ei")},
 	"bytes": {"write a quantity like 10Gi",
-		amount(1<<20, 1<<60, "must be from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi")},
+		amount(1<<20, 1<<60, "must be a quantity from 1Mi to 1Ei; without a unit it is in bytes, so write one, like 10Gi")},
 	"directory": {"write an absolute path, like /checkpoints", directory},
 	"region":    {"write a region, like us-central1", region},
 	"file": {"write the absolute path of the file in the containers, like /workspace/config.yml",
@@ -121,10 +121,7 @@ func isLocation(text string) bool { return IsRegion(text) || zoneForm.MatchStrin
 func amount(least, most int64, message string) func(string) []string {
 	return func(text string) []string {
 		q, err := ParseQuantity(text)
-		if err != nil {
-			return []string{err.Error()}
-		}
-		return must(func(string) bool { return q.Value() >= least && q.CmpInt64(most) <= 0 }, message)(text)
+		return must(func(string) bool { return err == nil && q.Value() >= least && q.CmpInt64(most) <= 0 }, message)(text)
 	}
 }
 

@@ -215,7 +215,7 @@ func TestManifestRefuses(t *testing.T) {
 		{"relative hostPath", "path: /nfs/general/data/", "path: nfs", job + ".spec.volumes[0].hostPath.path", []string{`"nfs"`, "write /nfs"}},
 		{"volume name twice", "- name: settings\n      configMap", "- name: data\n      configMap", job + ".spec.volumes[1].name", []string{"data", "is already used by " + job + ".spec.volumes[0]"}},
 		{"volume name of the program's", "- name: settings\n      configMap", "- name: launch\n      configMap", job + ".spec.volumes[1].name", []string{"launch", "another name"}},
-		{"mount of no volume", "{name: settings, mountPath: /settings, subPath: a.yml}", "{name: setting, mountPath: /settings}", job + ".spec.nnWorker.volumeMounts[1].name", []string{`"setting"`, "data or settings"}},
+		{"mount of no volume", "{name: settings, mountPath: /settings, subPath: a.yml}", "{name: setting, mountPath: /settings}", job + ".spec.nnWorker.volumeMounts[1].name", []string{`"setting"`, `write "data", or write "settings"`}},
 		{"relative mount", "mountPath: /settings", "mountPath: settings", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{`"settings"`, "write /settings"}},
 		{"two mounts at one path", "mountPath: /settings", "mountPath: /data", job + ".spec.nnWorker.volumeMounts[1].mountPath", []string{"is already used by the mount of data"}},
 		{"NATS field that is not read", "natsConfig: {maxPayload: 52428800}", "auth: {enableServiceAccounts: true}", nats + ".spec.auth.enableServiceAccounts", []string{"has no counterpart in persia:nats, which has only name, nodePool, and the counterparts of size, version", "remove it"}},

@@ -33,9 +33,9 @@ func (p *Problems) Invalid(path *field.Path, value any, format string, args ...a
 	return p.add(field.Invalid(path, value, fmt.Sprintf(format, args...)))
 }
 
-// Required reports a value that is missing.
-func (p *Problems) Required(path *field.Path, format string, args ...any) {
-	p.add(field.Required(path, fmt.Sprintf(format, args...)))
+// Required reports a value that is missing, and returns the problem.
+func (p *Problems) Required(path *field.Path, format string, args ...any) *field.Error {
+	return p.add(field.Required(path, fmt.Sprintf(format, args...)))
 }
 
 // Forbidden reports something that must not be written at all.

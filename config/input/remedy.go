@@ -13,7 +13,7 @@ import (
 // Edits are new values by their paths in the tree. Nil removes a value.
 type Edits = map[*field.Path]any
 
-// remedy is an edit that may solve a problem, and how a message says it.
+// remedy is an edit that may solve a problem, and how a message says it. Without one, it says what is allowed.
 type remedy struct {
 	problem *field.Error
 	say     string
@@ -31,11 +31,19 @@ func (p *Problems) Instead(path *field.Path, value, better any, format string, a
 	p.Try(p.Invalid(path, value, format, args...), false, Edits{path: better}, "write %v", better)
 }
 
+// Choose has a problem say which values solve it or, if none does, which there are.
+func (p *Problems) Choose(problem *field.Error, path *field.Path, values []string) {
+	for _, value := range values {
+		p.Try(problem, false, Edits{path: value}, "write %q", value)
+	}
+	p.Try(problem, true, nil, "there are %s", And(values))
+}
+
 // Advise adds to the problems what solves them: after its edits, there are fewer problems.
 func (p *Problems) Advise(after func(Edits) *Problems) {
 	advised := map[*field.Error]bool{}
 	for _, r := range p.remedies {
-		if r.last && advised[r.problem] || after(r.edits).Count() >= p.Count() {
+		if r.last && advised[r.problem] || r.edits != nil && after(r.edits).Count() >= p.Count() {
 			continue
 		}
 		r.problem.Detail += map[bool]string{true: ", or ", false: "; "}[strings.Contains(r.problem.Detail, "; ")] + r.say
@@ -84,7 +92,7 @@ func edit(in any, path []string, value any, add bool) any {
 		return Located{in.At, edit(in.Value, path, value, add)}
 	case Layers:
 		for i, layer := range in {
-			in[i] = edit(layer, path, value, false)
+			in[i] = edit(layer, path, value, add && len(in) == 1)
 		}
 	}
 	return in

@@ -31,7 +31,7 @@ func Refused(t *testing.T, cases []Refusal, leadToMore ...string) {
 		t.Run(c.Name, func(t *testing.T) {
 			_, err := Load(t, c.Edits)
 			Says(t, err, c.Path, c.Says...)
-			assertAdvice(t, c.Edits, c.Path, err)
+			assertAdvice(t, c.Edits, c.Path, regexp.MustCompile(`(?m)^`+regexp.QuoteMeta(c.Path)+`: .*`).FindString(err.Error()))
 			switch value := c.Edits[c.Path].(type) {
 			case string, bool, int, float64:
 				if !strings.HasSuffix(c.Path, ".password") {
@@ -56,31 +56,47 @@ func Accepted(t *testing.T, cases map[string]Edits) {
 	}
 }
 
-// advice is a part of an error that says what to write at its path or, with a name, in an object around it, or to remove it.
-var advice = regexp.MustCompile(`\bwrite (?:([a-z][\w.]*): )?([/0-9A-Z][^\s,;]*|[a-z]+\d*-[^\s,;]*|statefulset|true|\[[A-Z]\w+\])` +
-	`(, and remove gpu)?|\b(?:remove|omit) (?:it|gpu)\b`)
+// value is a value in advice. Advice is a part of a problem or a warning that says what to write at its path or, with a
+// name, in an object around it, or what to remove there. The first group marks examples and limits.
+const value = `(?:\[[^\],]+\]|"[^"]+"|[/0-9A-Z][^\s,;?]*|[a-z]+\d*[-/][^\s,;?]*|statefulset|jobset|true|full)`
 
-// assertAdvice follows each advice of a problem, after which there are fewer problems.
-func assertAdvice(t *testing.T, mistake Edits, path string, err error) {
+var advice = regexp.MustCompile(`\b(?:write|(must be(?: a quantity)?(?: at (?:least|most)| from)?|like|supports)) (?:([a-z][\w.]*): )?(` +
+	value + `(?:(?:,| to|,? or) ` + value + `)*)(, and remove gpu)?|` +
+	`\b(?:remove|omit) (?:it|one|the (?:label|pool|taint|variable)|(persia:[^\s,;]+|\w+))`)
+
+// assertAdvice follows each advice about a mistake. Then there are fewer problems or, without any, fewer warnings than
+// before; an example or a limit is at least not refused at the path.
+func assertAdvice(t *testing.T, mistake Edits, path, line string) {
 	t.Helper()
-	line := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(path) + `: .*`).FindString(err.Error())
-	for _, match := range advice.FindAllStringSubmatch(line, -1) {
-		solved := false
-		for outer := path; strings.ContainsAny(outer, ".[") && !solved; outer = outer[:strings.LastIndexAny(outer, ".[")] {
-			keys, at, value := Parse(t, Base), strings.TrimSuffix(outer+"."+match[1], "."), any(nil)
-			mistake.In(t, keys)
-			require.NoError(t, yaml.Unmarshal([]byte(match[2]), &value))
-			keys.Set(at, value)
-			if match[3] != "" {
-				keys.Set(outer+".gpu", nil)
-			}
-			_, left := config.Load(keys.Get, embed.FS{})
-			solved = left == nil || strings.Count(left.Error(), "\n") < strings.Count(err.Error(), "\n")
-			if match[1] == "" {
-				break
-			}
+	after := func(edits Edits) (bad int, says string) {
+		keys := Parse(t, Base)
+		mistake.In(t, keys)
+		edits.In(t, keys)
+		s, err := config.Load(keys.Get, embed.FS{})
+		if err != nil {
+			return 1000 * strings.Count(err.Error(), "\n"), err.Error()
 		}
-		assert.True(t, solved, "%s of %s", match[0], line)
+		return len(s.Warnings()) + len(s.FirstWarnings()), ""
+	}
+	before, _ := after(nil)
+	for _, match := range advice.FindAllStringSubmatch(line, -1) {
+		for _, text := range regexp.MustCompile(`,? or |, | to `).Split(match[3], -1) {
+			solved, value, name := false, any(nil), match[2]+match[5]
+			require.NoError(t, yaml.Unmarshal([]byte(strings.TrimSuffix(text, ":")), &value))
+			for outer := path; strings.ContainsAny(outer, ".[") && !solved; outer = outer[:strings.LastIndexAny(outer, ".[")] {
+				at := regexp.MustCompile(`^.*(persia:)|\.$`).ReplaceAllString(outer+"."+name, "$1") // a name may be a whole path
+				edits := Edits{at: value}
+				if match[4] != "" {
+					edits[outer+".gpu"] = nil
+				}
+				bad, says := after(edits)
+				solved = bad < before || match[1] != "" && !strings.Contains(says, "\n"+path+": ")
+				if name == "" && !strings.Contains(match[0], " the ") {
+					break
+				}
+			}
+			assert.True(t, solved, "%s of %s", text, line)
+		}
 	}
 }
 
@@ -103,6 +119,7 @@ func Warned(t *testing.T, cases []Refusal) {
 				return
 			}
 			require.Len(t, found, 1, "warnings at %s of %q", c.Path, s.Warnings())
+			assertAdvice(t, c.Edits, c.Path, found[0])
 			for _, part := range c.Says {
 				assert.Contains(t, found[0], part)
 			}
