@@ -29,7 +29,7 @@ func TestClusterRefused(t *testing.T) {
 			"persia:nodePools[3]": edits{"name": "more", "machineType": "n2-standard-8", "nodes": 4}},
 			"persia:nodePools[3].nodes", []string{"4", "3 zones", "write 6"}},
 		{"zone of another region", edits{"persia:cluster.zones[0]": "us-east1-b"}, "persia:cluster.zones[0]", []string{`"us-east1-b"`, "region us-central1", "us-central1-a"}},
-		{"zone twice", edits{"persia:cluster.zones[1]": "us-central1-a"}, "persia:cluster.zones[1]", []string{"Duplicate", `"us-central1-a"`, "once"}},
+		{"zone twice", edits{"persia:cluster.zones[1]": "us-central1-a"}, "persia:cluster.zones[1]", []string{"Duplicate", `"us-central1-a"`, "remove it"}},
 		{"system pool of one node", edits{"persia:cluster.systemPool.nodes": 1}, "persia:cluster.systemPool.nodes", []string{"1", "at least 2"}},
 		{"system pool uneven", edits{"persia:cluster.zones[1]": "us-central1-b", "persia:cluster.systemPool.nodes": 3},
 			"persia:cluster.systemPool.nodes", []string{"3", "2 zones", "write 4"}},
@@ -76,7 +76,7 @@ func TestClusterRefused(t *testing.T) {
 			"persia:cluster.encryption.bootDisks", []string{"locations/us", "us-central1 or global", "Compute Engine"}},
 		{"component that could not be read", edits{"persia:cluster.monitoring.components": []any{1}}, "persia:cluster.monitoring.components[0]", []string{"a string"}},
 		{"component twice", edits{"persia:cluster.monitoring.components": []any{"SYSTEM_COMPONENTS", "DCGM", "DCGM"}},
-			"persia:cluster.monitoring.components[2]", []string{"Duplicate", "DCGM", "once"}},
+			"persia:cluster.monitoring.components[2]", []string{"Duplicate", "DCGM", "remove it"}},
 	}, "zone twice", "system pool uneven")
 }
 

@@ -65,7 +65,7 @@ func Unique(p *Problems, list *field.Path, name string, values []string) {
 		case !again:
 			seen[value] = i
 		case name == "":
-			p.Duplicate(list.Index(i), value, "is already at %s; write it once", p.PathOf(list.Index(first)))
+			p.Duplicate(list.Index(i), value, "is already at %s; remove it", p.PathOf(list.Index(first)))
 		default:
 			p.Duplicate(list.Index(i).Child(name), value, "is already used by %s; write another %s", p.PathOf(list.Index(first)), name)
 		}

@@ -60,8 +60,8 @@ func Accepted(t *testing.T, cases map[string]Edits) {
 // name, in an object around it, or what to remove there. The first group marks examples and limits.
 const value = `(?:\[[^\],]+\]|"[^"]+"|[/0-9A-Z][^\s,;?]*|[a-z]+\d*[-/][^\s,;?]*|statefulset|jobset|true|full)`
 
-var advice = regexp.MustCompile(`\b(?:write|(must be(?: a quantity)?(?: at (?:least|most)| from)?|like|supports)) (?:([a-z][\w.]*): )?(` +
-	value + `(?:(?:,| to|,? or) ` + value + `)*)(, and remove gpu)?|` +
+var advice = regexp.MustCompile(`\b(?:write(?: one of)?|(must be(?: a quantity)?(?: at (?:least|most)| from)?|like|supports)) ` +
+	`(?:([a-z][\w.]*): )?(` + value + `(?:(?:,| to|,? or) ` + value + `)*)(, and remove gpu)?|` +
 	`\b(?:remove|omit) (?:it|one|the (?:label|pool|taint|variable)|(persia:[^\s,;]+|\w+))`)
 
 // assertAdvice follows each advice about a mistake. Then there are fewer problems or, without any, fewer warnings than
