@@ -12,8 +12,7 @@ import (
 	"persia/gcp"
 )
 
-// TestAllocatable compares with values given to a few digits, some of them rounded and some cut off: a value may be off
-// by less than one unit of the last digit.
+// TestAllocatable compares with rounded or cut-off values: one may be off by less than one unit of its last digit.
 func TestAllocatable(t *testing.T) {
 	for _, row := range []struct{ machine, cpu, memoryGiB string }{
 		{"a2-highgpu-1g", "11.90", "76.6"},

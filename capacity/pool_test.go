@@ -29,26 +29,23 @@ func TestNeeded(t *testing.T) {
 		pods []Pods
 		want int
 	}{
-		"nothing":                {node(8, 32, 0, 110), nil, 0},
-		"one pod":                {node(8, 32, 0, 110), []Pods{{"a", 1, cpus(1, 1), 0, false}}, 1},
-		"alike, CPU binds":       {node(8, 32, 0, 110), []Pods{{"a", 17, cpus(2, 1), 0, false}}, 5},
-		"alike, memory binds":    {node(8, 32, 0, 110), []Pods{{"a", 9, cpus(1, 10), 0, false}}, 3},
-		"alike, number binds":    {node(64, 256, 0, 8), []Pods{{"a", 17, cpus(1, 1), 0, false}}, 3},
-		"alike, exactly full":    {node(8, 32, 0, 110), []Pods{{"a", 16, cpus(2, 8), 0, false}}, 4},
-		"one node of many kinds": {node(8, 32, 0, 110), []Pods{{"a", 1, cpus(4, 8), 0, false}, {"b", 2, cpus(1, 8), 0, false}, {"c", 1, cpus(2, 8), 0, false}}, 1},
-		"kept apart":             {node(64, 256, 0, 110), []Pods{{"a", 5, cpus(1, 1), 0, true}}, 5},
-		"kept apart beside others": {node(8, 32, 0, 110), []Pods{
-			{"a", 3, cpus(1, 1), 0, true}, {"b", 4, cpus(7.5, 1), 0, false}}, 7},
+		"nothing":                  {node(8, 32, 0, 110), nil, 0},
+		"one pod":                  {node(8, 32, 0, 110), []Pods{{"a", 1, cpus(1, 1), 0, false}}, 1},
+		"alike, CPU binds":         {node(8, 32, 0, 110), []Pods{{"a", 17, cpus(2, 1), 0, false}}, 5},
+		"alike, memory binds":      {node(8, 32, 0, 110), []Pods{{"a", 9, cpus(1, 10), 0, false}}, 3},
+		"alike, number binds":      {node(64, 256, 0, 8), []Pods{{"a", 17, cpus(1, 1), 0, false}}, 3},
+		"alike, exactly full":      {node(8, 32, 0, 110), []Pods{{"a", 16, cpus(2, 8), 0, false}}, 4},
+		"one node of many kinds":   {node(8, 32, 0, 110), []Pods{{"a", 1, cpus(4, 8), 0, false}, {"b", 2, cpus(1, 8), 0, false}, {"c", 1, cpus(2, 8), 0, false}}, 1},
+		"kept apart":               {node(64, 256, 0, 110), []Pods{{"a", 5, cpus(1, 1), 0, true}}, 5},
+		"kept apart beside others": {node(8, 32, 0, 110), []Pods{{"a", 3, cpus(1, 1), 0, true}, {"b", 4, cpus(7.5, 1), 0, false}}, 7},
 		// A small pod on a node leaves no room for a large one, and none of them moves.
 		"small ones in the way of large ones": {node(32, 128, 0, 110), []Pods{
 			{"large", 10, cpus(28, 1), 0, false}, {"small", 10, cpus(5, 1), 0, false}}, 20},
 		// Large ones make room for themselves, and small ones go into what is left.
-		"large ones first": {node(32, 128, 0, 110), []Pods{
-			{"large", 10, cpus(20, 1), 2, false}, {"small", 10, cpus(5, 1), 1, false}}, 10},
+		"large ones first": {node(32, 128, 0, 110), []Pods{{"large", 10, cpus(20, 1), 2, false}, {"small", 10, cpus(5, 1), 1, false}}, 10},
 		"large ones first, and fill their nodes": {node(32, 128, 0, 110), []Pods{
 			{"large", 10, cpus(28, 1), 2, false}, {"small", 10, cpus(5, 1), 1, false}}, 12},
-		"GPU fragments": {node(96, 512, 8, 110), []Pods{
-			{"whole", 2, gpus(8), 0, false}, {"half", 3, gpus(4), 0, false}}, 5},
+		"GPU fragments": {node(96, 512, 8, 110), []Pods{{"whole", 2, gpus(8), 0, false}, {"half", 3, gpus(4), 0, false}}, 5},
 		"GPU fragments, whole nodes first": {node(96, 512, 8, 110), []Pods{
 			{"whole", 2, gpus(8), 1, false}, {"half", 3, gpus(4), 0, false}}, 4},
 	} {
@@ -127,8 +124,7 @@ func leavesPending(pool Pool, nodes []Resources) bool {
 	return false
 }
 
-// canBlock reports whether some of the pods left can block all nodes for a pod of kind i. It tries
-// every way to block one node after the other.
+// canBlock tries every way in which the pods left can block all nodes, one after the other, for a pod of kind i.
 func canBlock(pool Pool, i int, left []int, nodes []Resources) bool {
 	if len(nodes) == 0 {
 		return true

@@ -72,8 +72,7 @@ func TestStateURL(t *testing.T) {
 	assert.Equal(t, "file:///home/me/a%20b/50%25%231/state?metadata=skip", State{"/home/me/a b/50%#1/state", "dev"}.url())
 }
 
-// TestEndCLI: of the processes that a lock may name, only the CLI is ended. A file that the machine's
-// end has left empty names none.
+// TestEndCLI: of the processes that a lock may name, only the CLI is ended. A crash can leave a file that is empty.
 func TestEndCLI(t *testing.T) {
 	state := State{t.TempDir(), "dev"}
 	cli := exec.Command("sleep", "300")

@@ -36,8 +36,7 @@ func ran(cfg *config.Stack) effects.State {
 	return before
 }
 
-// TestRoomOfALeavingJob: nothing of a job that leaves is free before the end of an update. What waits for pods is
-// refused where they do not fit beside it.
+// TestRoomOfALeavingJob: a leaving job frees nothing before an update ends. What waits for pods must fit beside it.
 func TestRoomOfALeavingJob(t *testing.T) {
 	type edits = testkit.Edits
 	const servers = "persia:jobs[0].embeddingParameterServer."

@@ -46,8 +46,7 @@ func TestPlanCountsWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// registeredRequests returns the requests of the pods of all registered objects, by the node pool
-// that they are pinned to.
+// registeredRequests returns the requests of the pods of all registered objects, by node pool.
 func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]capacity.Resources {
 	t.Helper()
 	total := map[string]capacity.Resources{}

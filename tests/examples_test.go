@@ -20,8 +20,7 @@ import (
 // modeline is the line that gives an editor the schema.
 var modeline = regexp.MustCompile(`\A# yaml-language-server: \$schema=(\S+)\n`)
 
-// TestStackFiles checks that an editor and the program accept every stack file, and that its plan fits
-// into a comment on GitHub.
+// TestStackFiles: an editor and the program accept every stack file, and its plan fits into a comment on GitHub.
 func TestStackFiles(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {

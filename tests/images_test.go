@@ -19,8 +19,7 @@ import (
 // imageForm matches an image in a command such as `docker run`.
 var imageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[a-z0-9._-]+)+(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$`)
 
-// imagesOf returns the images of all registered objects and where they are: in fields, in commands, and
-// composed by the NATS operator.
+// imagesOf returns the images in the fields and commands of all objects, and those that the NATS operator composes.
 func imagesOf(r *testkit.Recorder) map[string]string {
 	found := map[string]string{}
 	var visit func(urn, name string, value any)
@@ -54,8 +53,7 @@ func imagesOf(r *testkit.Recorder) map[string]string {
 	return found
 }
 
-// TestImagesAreListed: docs/reference/security.md, the stack file, or the manifest beside it names each
-// image of each stack.
+// TestImagesAreListed: docs/reference/security.md, the stack file, or the manifest beside it names each image.
 func TestImagesAreListed(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
@@ -92,8 +90,7 @@ const (
 	existing        = `[{"registry": "docker.io", "repository": "us-docker.pkg.dev/shared/hub"}]`
 )
 
-// TestEveryImageComesThroughTheCache: with a cache of Docker Hub that has credentials, no pod of any
-// stack pulls from Docker Hub.
+// TestEveryImageComesThroughTheCache: with a cache that has credentials, no pod pulls from Docker Hub.
 func TestEveryImageComesThroughTheCache(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
@@ -113,8 +110,7 @@ func TestEveryImageComesThroughTheCache(t *testing.T) {
 	}
 }
 
-// TestPrivateImagesNeedCredentials: a cache without credentials does not get what pods pull with pull
-// secrets, and they pull it themselves.
+// TestPrivateImagesNeedCredentials: pods pull with their own secrets what a cache without credentials cannot.
 func TestPrivateImagesNeedCredentials(t *testing.T) {
 	pedl := imagesOf(deployWithCaches(t, "examples/Pulumi.pedl.yaml", `[{"registry": "docker.io"}]`))
 	assert.Contains(t, pedl, "determinedai/pedl-master:0.9.0")

@@ -10,8 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestOrder looks at dependencies, and theirs, not at the order of calls, which would be the same
-// with every dependency left out.
+// TestOrder looks at all dependencies. The order of calls would be the same without any.
 func TestOrder(t *testing.T) {
 	pools := []string{
 		"NodePool persia-prod-system", "NodePool persia-prod-nn-workers", "NodePool persia-prod-dataloaders",

@@ -11,8 +11,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestPoolList: the class tries the pools in their order, nodes carry it, and pods select it. What pods tolerate does not depend
-// on how many pools the list has.
+// TestPoolList: the class tries pools in order; nodes carry it, pods select it, and tolerate the same for any length.
 func TestPoolList(t *testing.T) {
 	type edits = testkit.Edits
 	pool := func(name string, more edits) edits {

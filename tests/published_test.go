@@ -52,8 +52,7 @@ func TestPublishedManifest(t *testing.T) {
 	}
 }
 
-// deployPublished runs the program over prod with its job from testdata/train.persia.yml. What launch.sh
-// exports is in the stack file.
+// deployPublished runs the program over prod with testdata/train.persia.yml, and what launch.sh exports.
 func deployPublished(t *testing.T) *testkit.Recorder {
 	t.Helper()
 	text := testkit.Must(os.ReadFile(filepath.Join("testdata", "train.persia.yml")))(t)

@@ -28,8 +28,7 @@ case "$*" in
 esac
 `
 
-// TestSetUpPullRequests: the script grants what the table of docs/guides/pull-requests.md promises, calls what a file has,
-// and creates nothing that exists.
+// TestSetUpPullRequests: the script grants what a table of docs/guides/pull-requests.md has, and creates nothing twice.
 func TestSetUpPullRequests(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"gcloud", "gh", "pulumi"} {

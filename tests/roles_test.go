@@ -11,8 +11,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// rolesFor are the roles that create each type of Google Cloud's resources, and that each function needs
-// (cloud.google.com/iam/docs/roles-permissions).
+// rolesFor are the roles for types and functions (cloud.google.com/iam/docs/roles-permissions).
 var rolesFor = map[string]string{
 	testkit.Network:                           "compute.networkAdmin",
 	testkit.Subnetwork:                        "compute.networkAdmin",

@@ -157,8 +157,7 @@ func seccomp(t *testing.T, r *testkit.Recorder) {
 	}
 }
 
-// grants: IAM creates the project's pool of Workload Identity with the cluster, and nodes pull images as
-// soon as there is one.
+// grants: the cluster makes the project's pool of Workload Identity in IAM, and nodes pull images at once.
 func grants(t *testing.T, r *testkit.Recorder) {
 	for _, grant := range r.Some(testkit.BucketGrant) {
 		for _, cluster := range r.Some(testkit.Cluster) {
@@ -172,8 +171,7 @@ func grants(t *testing.T, r *testkit.Recorder) {
 	}
 }
 
-// undisturbed are the API groups that no webhook on GKE's nodes sees: groups of Kubernetes itself, and of
-// the controllers that the program installs.
+// undisturbed are the API groups that no webhook on GKE's nodes sees: Kubernetes' own, and those of installed controllers.
 var undisturbed = []string{
 	"core", "apps", "batch", "policy", "networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io", "scheduling.k8s.io",
 	"apiextensions.k8s.io", "admissionregistration.k8s.io", "nats.io", "persia.com", "jobset.x-k8s.io", "kueue.x-k8s.io",
@@ -213,8 +211,7 @@ func zeroValues(t *testing.T, r *testkit.Recorder) {
 // that begins empty, no class of storage, the group without a name, an empty variable, no restart.
 var written = []string{"replicas", "minAvailable", "maxUnavailable", "maxSurge", "podSelector", "emptyDir", "storageClassName", "apiGroups", "value", "maxRestarts"}
 
-// zeroes lists the paths of null, 0, "" and what is empty, but not of false, which Go's types write only if
-// it is required.
+// zeroes lists the paths of null, 0, and what is empty, but not of false, which Go's types write only where required.
 func zeroes(path string, value any) []string {
 	var found []string
 	empty := false
@@ -242,8 +239,7 @@ func zeroes(path string, value any) []string {
 	return found
 }
 
-// providers: nothing goes to the cluster that kubectl happens to point at, and an existing cluster has
-// nothing of Google Cloud.
+// providers: nothing goes to kubectl's current cluster, and an existing cluster has nothing of Google Cloud.
 func providers(t *testing.T, r *testkit.Recorder) {
 	for _, registration := range r.Resources {
 		if registration.Custom && strings.HasPrefix(registration.TypeToken, "kubernetes:") {
@@ -271,9 +267,8 @@ func TestJobsKeepTheirDataApart(t *testing.T) {
 	}
 }
 
-// hashedNames: an object whose name changes with its content is another resource with each name. A resource that is
-// replaced by one of another name stays in the state of an interrupted update, to be deleted, and its name is taken if
-// the edit is taken back.
+// hashedNames: a name that changes with the content makes another resource. An interrupted update keeps the old one in
+// the state, to be deleted, and its name is taken if the edit is taken back.
 func hashedNames(t *testing.T, r *testkit.Recorder) {
 	hash := regexp.MustCompile(`-[0-9a-f]{8}$`)
 	for _, registration := range r.Resources {

@@ -96,8 +96,7 @@ func TestTerminal(t *testing.T) {
 	assert.Contains(t, forTerminal(p, false), "\x1b[31m- gcp:storage/bucket:Bucket  vol (delete) [retain]\x1b[0m\n")
 }
 
-// TestFingerprint checks that the fingerprint does not depend on the engine's order, and that it depends
-// on each change.
+// TestFingerprint: the fingerprint depends on each change, and not on the engine's order.
 func TestFingerprint(t *testing.T) {
 	want := read(written(t, edit...)).fingerprint()
 	reversed := slices.Clone(edit)
@@ -118,8 +117,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// TestLongPreview checks that GitHub accepts the comment of a long preview, that its parts are
-// closed, and that it says what was cut.
+// TestLongPreview: GitHub accepts the comment of a long preview, which closes its parts and says what was cut.
 func TestLongPreview(t *testing.T) {
 	const lines = 5000
 	long := read(written(t, edit...))

@@ -11,9 +11,8 @@ import (
 	"persia/internal/programtest"
 )
 
-// TestRanges checks that the range of the nodes only grows, because any other would replace the cluster under
-// the objects in the state, and that a cluster keeps its other ranges. The range in the state counts: an
-// update that failed may have grown it.
+// TestRanges: the range of the nodes only grows, because any other would replace the cluster under the objects in the
+// state, where an update that failed may have grown it. A cluster keeps its other ranges.
 func TestRanges(t *testing.T) {
 	subnetwork := func(name, project, region, cidr string) settings {
 		return settings{

@@ -13,8 +13,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestClusterWithJobsIsNotReplaced: a setting that replaces the cluster is refused while jobs run
-// there, unless the stack file names the cluster.
+// TestClusterWithJobsIsNotReplaced: unless the stack file names the cluster, no setting replaces it while jobs run there.
 func TestClusterWithJobsIsNotReplaced(t *testing.T) {
 	const identifier = "projects/my-project/locations/us-central1/clusters/persia-dev?datapath=ADVANCED_DATAPATH&privateNodes=true&controlPlane=172.16.0.0/28"
 	provider := func(identifier string) settings {

@@ -65,8 +65,7 @@ func TestClusterSettings(t *testing.T) {
 	}
 }
 
-// TestNodePoolSettings: each setting of a pool reaches Google Cloud, and what the stack file omits depends
-// on the machine and the image. Null is no value.
+// TestNodePoolSettings: a pool's settings reach Google Cloud. What is omitted depends on its machine and image.
 func TestNodePoolSettings(t *testing.T) {
 	for name, c := range map[string]struct{ pool, wants string }{
 		"CPUs": {`{machineType: n2-standard-32, nodes: 4, zones: [us-central1-a, us-central1-b], spot: true, disk: {type: pd-ssd, sizeGb: 500}, localSsdCount: 4, maxPodsPerNode: 32,
@@ -124,8 +123,7 @@ func TestEncryptedSecrets(t *testing.T) {
 	const range0 = "172.16.0.0/28"
 	for name, c := range map[string]struct {
 		key string
-		// had is the encryption of the cluster in the state, whose control plane has a range. It is nil before
-		// the first update.
+		// had is the encryption of the cluster in the state, which has a range, or nil before the first update.
 		had          settings
 		controlPlane string
 		asks         any
@@ -155,8 +153,7 @@ func TestEncryptedSecrets(t *testing.T) {
 	}
 }
 
-// TestProviderGoesByDefaultCredentials holds that Pulumi enters the cluster as it
-// reaches Google Cloud, with no login of gcloud.
+// TestProviderGoesByDefaultCredentials: Pulumi enters the cluster as it reaches Google Cloud, without gcloud.
 func TestProviderGoesByDefaultCredentials(t *testing.T) {
 	provider := programtest.DeployFile(t, "Pulumi.prod.yaml").One(t, "pulumi:providers:kubernetes", "persia-prod")
 	assert.Contains(t, provider.Inputs["kubeconfig"].SecretValue().Element.StringValue(), "--use_application_default_credentials")

@@ -133,8 +133,7 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestUnlikeWhatIsThere: storage that the stack takes over or uses is there, and like the stack file, before
-// anything is registered. It may grow.
+// TestUnlikeWhatIsThere: before anything is registered, storage of the stack is there, and like the stack file or smaller.
 func TestUnlikeWhatIsThere(t *testing.T) {
 	sized := func(size string, volume map[string]any) map[string]any {
 		volume["size"] = size

@@ -23,9 +23,8 @@ func inState(typeToken string, labels map[string]any) map[string]any {
 	return outputs
 }
 
-// TestNoEditDeletes checks that no edit makes Pulumi delete storage that the state has for deletion:
-// the program refuses to stop registering it until the data is kept or deleted. After a first update
-// that failed, there are no outputs.
+// TestNoEditDeletes: no edit makes Pulumi delete storage that the state has for deletion, until the data is kept or
+// deleted. A first update that failed leaves no outputs.
 func TestNoEditDeletes(t *testing.T) {
 	const refused = "for deletion (deleteWithStack), and no volume creates it any more: Pulumi would delete it now, with all data. To keep the data, write the volume back with create, without deleteWithStack"
 	owned := map[string]any{"persia-stack": programtest.ThisStack}

@@ -52,8 +52,7 @@ func TestPairs(t *testing.T) {
 	}
 }
 
-// TestCheckPairs compares the pair checkpoints in the state with an edited volume. An edit that would replace one half of it
-// is refused.
+// TestCheckPairs edits the volume of the pair checkpoints in the state. An edit that would replace one half is refused.
 func TestCheckPairs(t *testing.T) {
 	const elsewhere = "persia:storage[0]: Kubernetes cannot change where the volume checkpoints is"
 	const modes, named = "persia:storage[0]: the access modes are", `{"metadata": {"name": "workspace"}}`

@@ -231,8 +231,7 @@ func TestANodeIsAskedForAgain(t *testing.T) {
 	assert.True(t, failed.Load())
 }
 
-// TestVolumesOfClasses: a claim that a storage class asks the driver of disks for gets a volume, which
-// goes with the claim.
+// TestVolumesOfClasses: a claim that a class asks the driver of disks for gets a volume, which goes with the claim.
 func TestVolumesOfClasses(t *testing.T) {
 	client, class := fake.NewClientset(), "standard-rwo"
 	a := &agent{client: client}

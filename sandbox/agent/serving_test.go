@@ -71,9 +71,7 @@ func TestAProgramServes(t *testing.T) {
 
 	pod := servingPod()
 	testkit.Must(client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{}))(t)
-	r := &runner{
-		options: a.options, client: client, pod: pod, container: pod.Spec.Containers[0], logger: slog.New(slog.DiscardHandler),
-	}
+	r := &runner{options: a.options, client: client, pod: pod, container: pod.Spec.Containers[0], logger: slog.New(slog.DiscardHandler)}
 	ports := testkit.Must(freePorts(r.container))(t)
 	a.served.Store(pod.UID, ports)
 	at := host{mounts: r.folders(dir)}

@@ -128,8 +128,7 @@ func python(t *testing.T, script string, arguments ...string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// TestBucketSemantics shows what two nodes see of a bucket through the real gcsfuse: the table of
-// docs/guides/storage.md, row by row.
+// TestBucketSemantics holds the table of docs/guides/storage.md against two nodes with the real gcsfuse.
 func TestBucketSemantics(t *testing.T) {
 	const kept = 3 * time.Second // in place of gcsfuse's minute
 	caches := []struct {
@@ -272,8 +271,7 @@ print(first.record.read(), renew(first))
 	}
 }
 
-// TestCheckpointInBucket has a node look at a checkpoint while another node writes it. PERSIA creates each
-// file empty, closes it, and writes it then.
+// TestCheckpointInBucket: a node looks while another writes a checkpoint as PERSIA does: it first closes an empty file.
 func TestCheckpointInBucket(t *testing.T) {
 	const script = `
 import os, sys, checkpoints
@@ -296,8 +294,7 @@ for name, content in {"s0/0.emb": "x", "dense.pt": "model", "embedding_dump_done
 	}
 }
 
-// TestDenseStateInBucket has the example save dense states, one after another. The bucket refuses no write, and the
-// coordinator on another node sees the newest one.
+// TestDenseStateInBucket: the bucket refuses no dense state of the example, and another node sees the newest one.
 func TestDenseStateInBucket(t *testing.T) {
 	const script = `
 import ast, os, shutil, sys, types, checkpoints

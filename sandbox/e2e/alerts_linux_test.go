@@ -76,8 +76,7 @@ func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
 	return a
 }
 
-// await waits until exactly some alerts have fired, each as NAME JOB REPLICA, but for others that may have, which
-// may have only a NAME.
+// await waits until exactly some alerts have fired, each as NAME JOB REPLICA, but for others, maybe as NAME alone.
 func (a alerts) await(t *testing.T, maybe []string, want ...string) {
 	t.Helper()
 	var fired []string

@@ -20,8 +20,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// crowdedPools are what differs between pools that have just the nodes that they need. They can be in one stack,
-// because the jobs have other names.
+// crowdedPools are what differs between pools, of one stack, that have just the nodes that they need.
 var crowdedPools = map[string]string{
 	// One pod a node.
 	"workers": `
@@ -130,8 +129,7 @@ type crowded struct {
 	plans map[string]capacity.PoolPlan
 }
 
-// restart takes the pods of the pools away and lets them come again to as many nodes as the plans say, the small
-// ones first.
+// restart takes the pods away and lets them come again, the small ones first, to as many nodes as the plans say.
 func (c crowded) restart() {
 	c.t.Helper()
 	for name, plan := range c.plans {
@@ -167,8 +165,7 @@ func (c crowded) restart() {
 	}
 }
 
-// settle waits until all pods are there and the scheduler has nothing more to try, and counts the pods of each
-// pool without a node.
+// settle waits for all pods and until the scheduler tries no more, and counts the pods without a node, by pool.
 func (c crowded) settle() map[string]int {
 	c.t.Helper()
 	// A pod that found no node is tried again after at most ten seconds.

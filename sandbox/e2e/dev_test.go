@@ -19,8 +19,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestDev follows the stack dev, one node with a GPU and PERSIA's adult-income example, from
-// the first command to the last.
+// TestDev follows the stack dev, one node with a GPU and PERSIA's adult-income example, from up to destroy.
 func TestDev(t *testing.T) {
 	t.Parallel()
 	s := stackIn(t, t.TempDir(), "dev")
@@ -71,8 +70,7 @@ func (s *stack) preview(persia, command string) string {
 		executable, "preview", "--dir", s.dir, "--repository", s.project, "--toolchain", binDir()).Output())(s.t))
 }
 
-// assertTour checks that a command prints what docs/start/sandbox.md shows first, but for lines with an ellipsis. A terminal
-// breaks long lines, and indents the rest of each.
+// assertTour compares what a command prints with docs/start/sandbox.md, but for "…" and how a terminal breaks lines.
 func (s *stack) assertTour(command, printed string) {
 	_, shown, found := strings.Cut(testkit.Read(s.t, filepath.Join(repository, "docs/start/sandbox.md")), "    $ "+command+"\n")
 	require.True(s.t, found, command)
@@ -187,8 +185,7 @@ func (s *stack) assertStatus(persia string) {
 	assert.NoError(s.t, s.CoreV1().Pods("persia").Delete(s.t.Context(), pod.Name, metav1.DeleteOptions{}))
 }
 
-// assertProtected: while a stack's cluster is protected from deletion, nothing replaces a node pool or the
-// cluster, or destroys the stack.
+// assertProtected: nothing replaces a pool or the cluster, or destroys the stack, of a protected cluster.
 func (s *stack) assertProtected() {
 	const (
 		pool    = `nodePools: [{name: gpu, maxPodsPerNode: 64}]`

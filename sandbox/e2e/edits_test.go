@@ -29,9 +29,8 @@ jobs:
     embeddingParameterServer: {nodePool: servers, replicas: 4, resources: {limits: {cpu: "3", memory: 8Gi}}}
 `
 
-// TestEdits edits a running job on nodes that hold it once: the program refuses an edit, or `up` finishes it.
-// All pods of a node may be evicted at once, as an upgrade does. Then it edits NATS, with the real operator,
-// and a job that is left to PERSIA's operator.
+// TestEdits edits a running job on nodes that hold it once: `up` refuses the edit or finishes it. All pods of a node may
+// be evicted at once, as in an upgrade. Then it edits the real operator's NATS, and a job of PERSIA's operator.
 func TestEdits(t *testing.T) {
 	t.Parallel()
 	s := newStack(t, fullStack, `
@@ -135,8 +134,7 @@ func (c cluster) createHeld() {
 	}, "the pod runs")
 }
 
-// assertChangeWaits changes the job left while its pod does not end: the new job comes when the pod is gone,
-// and not before.
+// assertChangeWaits changes the job left: the new one comes only when the old one's pod has ended.
 func (s *stack) assertChangeWaits() {
 	budgets := s.PolicyV1().PodDisruptionBudgets("persia")
 	before := testkit.Must(budgets.Get(s.t.Context(), "left", metav1.GetOptions{}))(s.t)

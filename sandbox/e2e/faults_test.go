@@ -168,8 +168,7 @@ func (x *faulty) kill(match func(process.Process) bool) {
 	for _, p := range found {
 		_ = syscall.Kill(p.PID, syscall.SIGKILL)
 	}
-	await(x.t, func() bool { return !slices.ContainsFunc(found, process.Process.Running) },
-		"killed processes are still there: %v", found)
+	await(x.t, func() bool { return !slices.ContainsFunc(found, process.Process.Running) }, "killed processes are still there: %v", found)
 }
 
 // point is a command that brings the stack to a state, with a fault some time after a line that it prints, and
@@ -306,9 +305,7 @@ func (x *faulty) assertReached(to string) {
 	x.t.Helper()
 	x.current = to
 	// Lost nodes and pods come back by themselves.
-	x.await(func(there, unready []string) bool {
-		return len(unready) == 0 && slices.Equal(x.worlds[to], there)
-	})
+	x.await(func(there, unready []string) bool { return len(unready) == 0 && slices.Equal(x.worlds[to], there) })
 	if to != "destroy" {
 		x.refresh()
 		assert.Empty(x.t, x.up(), "changes of one more up")
@@ -331,8 +328,7 @@ func (x *faulty) reach(to string) error {
 	return err
 }
 
-// killWithNamespace kills destroy while an object keeps a namespace. To the state, the namespace is still there:
-// up must wait until it is gone.
+// killWithNamespace kills destroy while an object keeps a namespace, for whose end the next up must wait.
 func (x *faulty) killWithNamespace() {
 	configMaps := newCluster(x.t, x.s).CoreV1().ConfigMaps("persia")
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}}}
@@ -380,9 +376,8 @@ func (x *faulty) await(good func(there, unready []string) bool) {
 	}, "what there is, %v unready: %v", &unready, &there)
 }
 
-// look returns the names of the objects in the control plane, except those that come and go by themselves, and of
-// the resources in the simulated Google Cloud, with the marks of the kept ones; and the pods and workloads that
-// are not ready.
+// look returns the names of the lasting objects in the control plane and of the resources in the simulated Google Cloud,
+// with the marks of the kept ones; and the pods and workloads that are not ready.
 func (x *faulty) look(ctx context.Context) (there, unready []string, err error) {
 	err = eachObject(ctx, x.s, func(item unstructured.Unstructured) {
 		name := fmt.Sprintf("%s %s/%s", item.GetKind(), item.GetNamespace(), item.GetName())

@@ -115,8 +115,7 @@ func (r *training) testInterrupted(t *testing.T) {
 	assert.ErrorContains(t, r.s.AwaitTrainings(t.Context()), fmt.Sprintf("the training job fails has failed: %d attempts failed", failedAttempts))
 }
 
-// interruption takes a replica of a job away, or all without a pod: it kills a process with some text in its
-// command line, or deletes the pod.
+// interruption takes a replica of a job away: it kills the process with a text in its command, or else deletes the pod.
 type interruption struct{ name, pod, kill string }
 
 func (i interruption) interrupt(t *testing.T, r *training, job string) {
@@ -142,8 +141,7 @@ var killedRoles = []interruption{
 	{"the nn-worker that coordinates", "nn-worker-0", ""},
 }
 
-// testKilledRoles kills replicas, one after another, in the middle of the training. Each time all
-// replicas go on from the last checkpoint.
+// testKilledRoles kills replicas in the middle of the training. Each time all go on from the last checkpoint.
 func (r *training) testKilledRoles(t *testing.T, job string) {
 	for _, interruption := range killedRoles {
 		ok := t.Run(interruption.name, func(t *testing.T) {

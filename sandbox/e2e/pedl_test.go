@@ -184,8 +184,7 @@ func (c cluster) onlyPod(part string) corev1.Pod {
 	return pods[0]
 }
 
-// assertNoCredential looks for the credentials in all objects of all kinds but
-// Secrets, in the outputs, and in the state.
+// assertNoCredential looks for credentials in the outputs, the state, and all objects except Secrets.
 func (s *stack) assertNoCredential(outputs object) {
 	s.t.Helper()
 	text := testkit.Must(json.Marshal(outputs))(s.t)

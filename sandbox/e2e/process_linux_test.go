@@ -20,9 +20,7 @@ import (
 // sandboxProcesses returns the processes with a path of dir in their command line.
 func sandboxProcesses(t testing.TB, dir string) []process.Process {
 	t.Helper()
-	processes, err := process.Matching(func(p process.Process) bool {
-		return strings.Contains(p.Command, dir)
-	})
+	processes, err := process.Matching(func(p process.Process) bool { return strings.Contains(p.Command, dir) })
 	require.NoError(t, err)
 	return processes
 }
@@ -55,8 +53,7 @@ func assertListensOnLoopbackOnly(t testing.TB, dir string) {
 	assert.GreaterOrEqual(t, found, 5, "the components of a control plane listen")
 }
 
-// listeningSockets returns the local addresses of all listening TCP sockets, by the name that a descriptor has for the
-// socket.
+// listeningSockets returns the local addresses of all listening TCP sockets, by what a descriptor calls each.
 func listeningSockets(t testing.TB) map[string]net.IP {
 	t.Helper()
 	const listen = 0x0A

@@ -99,8 +99,7 @@ func (c cluster) generations() map[string]int64 {
 // examples is the project of the example stacks: the manifests of some lie there.
 var examples = filepath.Join(repository, "examples")
 
-// TestExamples takes the stacks of examples/ through their life: up, a second up and a refresh that change
-// nothing, and destroy.
+// TestExamples takes each stack of examples/ through up, another up and a refresh that change nothing, and destroy.
 func TestExamples(t *testing.T) {
 	nightly(t)
 	compile(t, toolchain.OfJobSets, toolchain.OfQueues)

@@ -18,8 +18,7 @@ import (
 	"persia/sandbox/kubeprovider"
 )
 
-// TestKubernetesProvider holds the provider against a real API server, where it must
-// be no kinder than the official one.
+// TestKubernetesProvider: with a real API server, the provider must be no kinder than the official one.
 func TestKubernetesProvider(t *testing.T) {
 	t.Parallel()
 	cluster := controlplane.New(t.TempDir(), "provider", tools)

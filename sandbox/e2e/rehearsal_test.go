@@ -41,8 +41,7 @@ jobs:
   - {name: set, engine: jobset, queue: ads}
 `
 
-// TestRehearsal rehearses edits: what the preview announces happens, and a lie, an effect that is taken out of what the
-// preview announces, is found.
+// TestRehearsal: what the preview of an edit announces happens, and a rehearsal finds an effect that is left out.
 func TestRehearsal(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

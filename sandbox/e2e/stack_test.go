@@ -70,8 +70,7 @@ func newStack(t testing.TB, edits ...string) *stack {
 	return stackIn(t, t.TempDir(), "madeup", edits...)
 }
 
-// stackIn is [newStack] for a stack whose sandbox writes to dir. The stacks of the repository and of its examples
-// have their own files.
+// stackIn is [newStack] for a stack whose sandbox writes to dir. Repository and examples have their own stack files.
 func stackIn(t testing.TB, dir, name string, edits ...string) *stack {
 	t.Helper()
 	s := &stack{name: name, project: t.TempDir(), dir: dir, printed: &output{}}
@@ -274,8 +273,7 @@ func (s *stack) down(left ...string) {
 	s.Interface = nil
 }
 
-// preview returns how many resources an update would change by which operation, and what the engine and the
-// program say.
+// preview returns how many resources an update would change by operation, and what the engine and the program say.
 func preview(t testing.TB, s *sandbox.Sandbox) (changes map[apitype.OpType]int, said string, err error) {
 	t.Helper()
 	err = s.Preview(t.Context(), func(event events.EngineEvent) {

@@ -18,8 +18,7 @@ import (
 	"persia/sandbox/toolchain"
 )
 
-// allSources has a volume for every kind of source, with what can be created created. Two jobs share a volume,
-// and one of them has two.
+// allSources creates what it can of each kind of source. Two jobs share a volume, and one of them has another.
 const allSources = `
 storage:
   - {name: directory, size: 1Ti, hostPath: {path: /var/lib/persia}}
@@ -100,8 +99,7 @@ storage:
 	s.down()
 }
 
-// pairs checks that each volume is bound to its own claim, though volumes of the same size are there, and
-// returns the volumes.
+// pairs returns the volumes. Each is bound to its own claim, though other volumes have the same size.
 func (s *stack) pairs(size string) map[string]*corev1.PersistentVolume {
 	s.t.Helper()
 	volumes := map[string]*corev1.PersistentVolume{}
@@ -132,8 +130,7 @@ func (c cluster) assertMounted(job string, claims ...string) {
 // byDigest is an image that is never pulled here.
 var byDigest = "busybox@sha256:" + strings.Repeat("0", 64)
 
-// assertAdmission checks which pods the admission policies refuse. Pod Security admits all of these, since the
-// job one mounts a directory of the node.
+// assertAdmission: Pod Security admits these pods, as job one mounts a directory of the node; the policies refuse some.
 func (s *stack) assertAdmission() {
 	const images = "images here must be given by digest"
 	for _, test := range []struct{ name, namespace, pod, refused string }{
@@ -231,8 +228,7 @@ func (s *stack) assertDestroyWaits() {
 	require.NoError(s.t, destroy.wait())
 }
 
-// takeProvider gives the resources of the state the default provider, and checks that the program's own
-// provider takes them and replaces none.
+// takeProvider has the default provider in the state; the program's own takes all resources over and replaces none.
 func (s *stack) takeProvider() {
 	const provider = "pulumi:providers:gcp::"
 	file := s.s.State().File()

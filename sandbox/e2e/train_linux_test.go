@@ -187,9 +187,7 @@ func (r *training) testOperator(t *testing.T) {
 	}, "the operator creates the job: %s", &words{r, "persia-operator", operator[0].Name})
 
 	const count = 2 + 2 + 2 + 3 + 1
-	await(t, func() bool {
-		return len(r.pods("persia", "persia_job="+upstream)) == count
-	}, "%d pods", count)
+	await(t, func() bool { return len(r.pods("persia", "persia_job="+upstream)) == count }, "%d pods", count)
 	for _, pod := range r.pods("persia", "persia_job="+upstream) {
 		assert.Empty(t, pod.OwnerReferences, "%s: the operator makes pods, and nothing else", pod.Name)
 		for _, volume := range pod.Spec.Volumes {
@@ -218,8 +216,7 @@ func TestTrainJobSet(t *testing.T) {
 	t.Run("interrupted", r.testInterrupted)
 }
 
-// assertEnded checks that no pod of a complete job runs, but for the completion's, which ends too,
-// and that its servers and its gateway are gone.
+// assertEnded: of a complete job, the completion's pod alone runs, and ends; its servers and gateway are gone.
 func (r *training) assertEnded(t *testing.T, job string) {
 	t.Helper()
 	var left []string

@@ -98,8 +98,7 @@ func mountBucket(t *testing.T, server, name string) checkpointVolume {
 	return checkpointVolume(folder)
 }
 
-// killBucket kills gcsfuse of a pod, as the kernel does when memory runs out. The pod gets no other, so that
-// people have to delete it, as they are told.
+// killBucket kills a pod's gcsfuse, as the kernel does for memory. Only another pod, once people delete this, has one.
 func (r *training) killBucket(t *testing.T, pod corev1.Pod, job string) {
 	t.Helper()
 	running, err := process.Matching(func(p process.Process) bool {

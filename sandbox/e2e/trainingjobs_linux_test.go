@@ -34,11 +34,9 @@ const (
 	// stuckSeconds is how long a training may be stuck before its attempt ends. It is far more than
 	// a busy machine takes to start one, and less than a test waits.
 	stuckSeconds = 300
-	// manyAttempts may fail, as on a machine that is so busy that replicas are not heard of in time.
-	// Only testFails counts them.
+	// manyAttempts may fail, as replicas of a busy machine are heard of late. Only testFails counts them.
 	manyAttempts = 100
-	// lostSeconds is how long a replica may say nothing, and natsSeconds how long it may be without NATS.
-	// Both are half of the default.
+	// lostSeconds is how long a replica may say nothing, natsSeconds may lack NATS: half of the default.
 	lostSeconds = 30
 	natsSeconds = 15
 	// backoffSeconds is the pause after the first failure.
@@ -100,8 +98,7 @@ func change(in, changes object) {
 	}
 }
 
-// upWith brings the stack up with other jobs than the example's, and with PERSIA's operator, if one
-// of them asks for it.
+// upWith brings the stack up with jobs in place of the example's, and PERSIA's operator if one asks for it.
 func (r *training) upWith(t *testing.T, jobs ...object) {
 	t.Helper()
 	stack := maps.Clone(r.example)

@@ -130,8 +130,7 @@ func poolEdits() map[string]edit {
 	}
 }
 
-// poolStackOf returns the configuration of a stack with one node pool, which nothing is assigned to. settings replace
-// the pool's settings, and nil removes one.
+// poolStackOf returns a stack file with one node pool, for nothing. settings replace the pool's; nil removes one.
 func poolStackOf(t *testing.T, settings ...values) values {
 	t.Helper()
 	pool := values{"name": "workers", "machineType": "n2-standard-8", "nodes": 2}

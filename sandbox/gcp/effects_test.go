@@ -18,8 +18,7 @@ var (
 	resizedText  = regexp.MustCompile(`GKE deletes nodes of the pool (\S+): (all|\d+)`)
 )
 
-// saidToEnd returns the workloads whose pods the preview of the last up said to end: of PEDL, and of a job that goes on. What
-// ends with its node does not count.
+// saidToEnd returns the workloads of PEDL, and of a job that goes on, that the last preview said to end by themselves.
 func (e *engine) saidToEnd(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -189,9 +188,7 @@ func TestEffects(t *testing.T) {
 		{"no queue", queued, func(file values) {
 			file["persia:queue"] = values{"teams": []any{values{"name": "ads"}}}
 			delete(file["persia:jobs"].([]any)[0].(values), "queue")
-		}, []string{
-			"criteo restarts: its 10 replicas are replaced, about 2 min",
-		}, all},
+		}, []string{"criteo restarts: its 10 replicas are replaced, about 2 min"}, all},
 		{"fewer nodes than autoscaling allows", autoscaled, set("persia:nodePools", "0", values{"name": "workers", "machineType": "n2-standard-32", "nodes": 3}), []string{
 			"persia:nodePools[0]: GKE deletes nodes of the pool workers: down to 3 nodes, which it chooses, if autoscaling has created more; criteo may restart on other nodes",
 		}, nil},

@@ -12,8 +12,7 @@ import (
 	"persia/config/input"
 )
 
-// TestFaults checks who refuses a stack file: the program with the path, the provider or Google with the object, each
-// in at most six lines.
+// TestFaults: the program refuses a stack file by path, the provider or Google by object, in at most six lines.
 func TestFaults(t *testing.T) {
 	const program, google = "stack configuration: 1 problem\n", "googleapi: Error 4"
 	const provider = "invalid value for name ("

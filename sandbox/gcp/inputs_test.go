@@ -13,8 +13,7 @@ import (
 	"persia/sandbox/gcp/google"
 )
 
-// TestInputsAreTheSchemas: a name or a value that pulumi-gcp 7.38 does not have is
-// refused in its words, however deep it is.
+// TestInputsAreTheSchemas: names and values that pulumi-gcp 7.38 lacks are refused in its words, at any depth.
 func TestInputsAreTheSchemas(t *testing.T) {
 	e := newStack(t, "../..")
 	e.up(editable(t))

@@ -26,8 +26,7 @@ type inCluster struct {
 	component tokens.Type
 }
 
-// object simulates an object in the cluster: it is as the program wants it, and changes as the
-// Kubernetes provider plans.
+// object simulates an object in the cluster, which the program shapes and the Kubernetes provider changes.
 func (e *engine) object(urn resource.URN, args pulumi.MockResourceArgs) (resource.PropertyMap, error) {
 	now := inCluster{held{resource.ID(args.Name), unsecret(args.Inputs), served(args)}, providerOf(args), args.RegisterRPC.GetReplacementTrigger().AsInterface(), resource.URN(args.RegisterRPC.GetParent()).Type()}
 	old, before := e.objects[urn]

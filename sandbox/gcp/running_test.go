@@ -104,8 +104,7 @@ func (e *engine) restarted(t *testing.T) []string {
 	return slices.Compact(names)
 }
 
-// restarts reports whether a step restarts the pods that an object has created. Only a StatefulSet
-// replaces its pods when their template changes.
+// restarts reports whether a step restarts an object's pods. Of templates, only a StatefulSet's replaces its pods.
 func (s step) restarts(urn resource.URN) bool {
 	return s.kind == string(urn.Type().Name()) && s.name == urn.Name() &&
 		(s.operation == "replace" || s.kind == "StatefulSet" && s.changesPods())
@@ -135,9 +134,8 @@ func (e *engine) nodesOf(pool string) int {
 // history is how the number of nodes of a pool changed.
 type history struct {
 	least, most int
-	// rounds are the numbers of the first nodes that went one after another, without one that came
-	// between. The simulated provider changes the type and the size of disks one after the other, so
-	// the nodes of the first change go too.
+	// rounds are how many of the first nodes went before others came. The simulated provider changes the type and the
+	// size of disks one after the other, so the nodes of the first change go too.
 	rounds []int
 }
 

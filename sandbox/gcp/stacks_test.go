@@ -109,8 +109,7 @@ func TestDestroyLeavesTheOtherStacksGrant(t *testing.T) {
 	assertSettled(t, one, ofOne)
 }
 
-// TestResume: the next command completes what a killed one had begun, for the clusters of its own control plane,
-// and the agent leaves the pool alone until then.
+// TestResume: a command completes what a killed one of its control plane began. The agent leaves the pool alone till then.
 func TestResume(t *testing.T) {
 	for name, c := range map[string]struct {
 		status string
@@ -192,8 +191,7 @@ func TestBucketOfAFailedUp(t *testing.T) {
 	assert.Contains(t, buckets, "my-checkpoints")
 }
 
-// TestCopiedStackFile: the first preview warns of storage that exists, because the stack that the file was
-// copied from may train in it.
+// TestCopiedStackFile: the first preview warns of storage that exists: the stack of the copied file may train in it.
 func TestCopiedStackFile(t *testing.T) {
 	e, file := newStack(t, "../.."), editable(t)
 	file["persia:storage"] = []any{values{"name": "checkpoints", "size": "1Ti", "nfs": values{"server": "10.0.0.2", "path": "/checkpoints"}}}

@@ -58,17 +58,14 @@ func TestAMachineLeavesNothingBehind(t *testing.T) {
 	assertNothingLeft(t, o)
 }
 
-// startMachine runs a machine until its kubelet has been started, the last program. It
-// returns a function that shuts the machine down.
+// startMachine runs a machine until its kubelet, the last program, has been started. shutDown ends it.
 func startMachine(t *testing.T, o Options) (shutDown func()) {
 	t.Helper()
 	m := machine{Options: o, node: "node-a"}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	_ = os.Remove(m.path(logDir, "kubelet.log")) // of its last life
-	go func() {
-		ended <- m.run(ctx, slog.New(slog.DiscardHandler))
-	}()
+	go func() { ended <- m.run(ctx, slog.New(slog.DiscardHandler)) }()
 	require.Eventually(t, func() bool {
 		log, _ := os.ReadFile(m.path(logDir, "kubelet.log"))
 		return log != nil || len(ended) > 0
@@ -82,8 +79,7 @@ func startMachine(t *testing.T, o Options) (shutDown func()) {
 	}
 }
 
-// TestAMachineFollowsItsNode: a machine runs for as long as its node is there, and a second node waits
-// until the first is gone.
+// TestAMachineFollowsItsNode: a machine runs as long as its node is there, and a second node waits for that.
 func TestAMachineFollowsItsNode(t *testing.T) {
 	needNode(t)
 	o := testOptions(t)
@@ -123,9 +119,7 @@ func TestAMachineFollowsItsNode(t *testing.T) {
 }
 
 func realNode(name string) *corev1.Node {
-	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: name, UID: types.UID(name), Annotations: map[string]string{Annotation: "real"},
-	}}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Annotations: map[string]string{Annotation: "real"}}}
 }
 
 func fileExists(path string) bool {
@@ -142,8 +136,7 @@ func assertNothingLeft(t *testing.T, o Options) {
 	require.NoError(t, os.RemoveAll(o.Dir), "nothing is mounted there")
 }
 
-// remains lists the remains of the machine in dir: the host's end of its link, its control groups in each
-// hierarchy, and runc's record of it.
+// remains lists what a machine in dir leaves: a link's end on the host, control groups, and runc's record.
 func remains(dir string) ([]string, error) {
 	var remains []string
 	for _, pattern := range []string{

@@ -42,8 +42,7 @@ func (f *fake) Close() error {
 
 func connect(t *testing.T, port int) pulumirpc.ResourceProviderClient {
 	t.Helper()
-	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port),
-		grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	return pulumirpc.NewResourceProviderClient(conn)

@@ -94,9 +94,7 @@ func appendTo(file string) func(*testing.T, *builder, *tool) {
 }
 
 func removeBinary(name string) func(*testing.T, *builder, *tool) {
-	return func(t *testing.T, b *builder, _ *tool) {
-		require.NoError(t, os.Remove(filepath.Join(b.binDir, name)))
-	}
+	return func(t *testing.T, b *builder, _ *tool) { require.NoError(t, os.Remove(filepath.Join(b.binDir, name))) }
 }
 
 func TestAFailedCompilationLeavesNoBinary(t *testing.T) {

@@ -160,8 +160,7 @@ const pods = `
 - {name: agents, kind: gcp:container/nodePool:NodePool, nodeConfig: {labels: {determined.ai/pedl-agent: present}, guestAccelerators: [{type: nvidia-l4}]}}
 `
 
-// TestPodsWithoutAPool removes each pool. Its nodes go with the pods of PERSIA's operator, which name no
-// node, with the NATS servers, and with PEDL.
+// TestPodsWithoutAPool removes each pool, and with it pods of PERSIA's operator, which name no node, NATS, and PEDL.
 func TestPodsWithoutAPool(t *testing.T) {
 	before := stateOf(t, pods)
 	const (
@@ -194,8 +193,7 @@ func TestPodsWithoutAPool(t *testing.T) {
 	}
 }
 
-// TestOnlyServer: the operator replaces the servers of a NatsCluster one at a time for another version, and
-// one server is all of them.
+// TestOnlyServer: for another version the operator replaces NATS servers one at a time, and one server is all of them.
 func TestOnlyServer(t *testing.T) {
 	of := func(size, version string) State {
 		return stateOf(t, strings.NewReplacer("size: 1", size, "2.9.17", version).Replace(pods))

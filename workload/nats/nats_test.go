@@ -24,8 +24,7 @@ var seeds = map[string]string{
 		"resources": {"limits": {"cpu": "4", "memory": "8Gi"}}}`,
 }
 
-// TestSeedNATS compares the objects with testdata. A test of sandbox/e2e checks that the operator
-// reads every field of testdata.
+// TestSeedNATS compares the objects with testdata, every field of which the operator reads in sandbox/e2e.
 func TestSeedNATS(t *testing.T) {
 	for name, settings := range seeds {
 		t.Run(name, func(t *testing.T) {

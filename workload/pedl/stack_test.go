@@ -14,8 +14,7 @@ const (
 	externalPassword = "external-" + programtest.Password
 )
 
-// pedlStack is dev, with a system pool for PEDL, two more pools that nothing else
-// uses, and PEDL with settings by their paths.
+// pedlStack is dev with PEDL, its settings by path, a system pool for it, and two more pools that are free.
 func pedlStack(t *testing.T, settings fields) map[string]string {
 	t.Helper()
 	return programtest.ReadStack(t, "Pulumi.dev.yaml", platform(settings), testkit.Edits{

@@ -100,9 +100,8 @@ var exporters = map[string]exporter{
 		"DCGM_FI_DEV_FB_TOTAL":   gauge,
 	}},
 
-	// The exporter that metrics of persia:nats adds. It exports each number of a server's /varz as a gauge:
-	// initMetricsFromServers in https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go.
-	// TestNATS in sandbox/e2e asks a server.
+	// The exporter of persia:nats.metrics has a gauge for each number of /varz, which TestNATS in sandbox/e2e asks:
+	// https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go (initMetricsFromServers).
 	"NATS exporter": {[]string{`namespace="nats-io"`, `($job)-nats`, `cluster=~"$cluster"`}, map[string]string{
 		"gnatsd_varz_in_msgs":        total,
 		"gnatsd_varz_out_msgs":       total,
@@ -117,8 +116,7 @@ var exporters = map[string]exporter{
 // selector matches what a query selects: a name, its labels, and a range for counters.
 var selector = regexp.MustCompile(`([a-zA-Z0-9_]+)\{([^}]*)\}(\[[^]]+\])?`)
 
-// TestDashboard checks that the dashboard shows existing metrics, and all of them: a counter by its rate, and a
-// gauge by its value.
+// TestDashboard: the dashboard shows all metrics, and no other: a counter by its rate, a gauge by its value.
 func TestDashboard(t *testing.T) {
 	var parsed struct {
 		Panels []struct {

@@ -15,8 +15,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// deploy runs the program over the stack dev, prod, or operator, the one whose job is left to PERSIA's
-// operator, after some edits.
+// deploy runs the program over an edited stack: dev, prod, or operator, whose job is left to PERSIA's operator.
 func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
 	t.Helper()
 	switch stack {
@@ -46,8 +45,7 @@ func TestFields(t *testing.T) {
 		stack    string
 		edits    edits
 		resource string
-		// has are parts of the resource as JSON. After "not ", the resource lacks one. Without any, there is no
-		// such resource.
+		// has are parts of the resource as JSON, which after "not " it lacks. Without any, it is not there.
 		has []string
 	}{
 		"pull secrets":    {"dev", edits{job + "imagePullSecrets": list{object{"name": "registry"}}}, nnWorker, []string{`"imagePullSecrets":[{"name":"registry"}]`}},

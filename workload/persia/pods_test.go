@@ -12,8 +12,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestLaunchEnvIsRefused checks that a stack file cannot set variables that the program always
-// sets, because they would have no effect.
+// TestLaunchEnvIsRefused: a stack file cannot set what the program always sets, which would have no effect.
 func TestLaunchEnvIsRefused(t *testing.T) {
 	volumes := config.Role{Mounts: []config.Mount{{Volume: "data", MountPath: "/data"}}}
 	job := config.Job{Name: "clicks", RunID: "1", EnableMetrics: true, EmbeddingParameterServer: volumes, EmbeddingWorker: volumes, NNWorker: config.NNWorker{Role: volumes}}

@@ -55,8 +55,7 @@ sys.exit(launch.main(sys.argv[1:]))
 	patience = time.Minute
 )
 
-// training is a job of processes of this machine: launch.py at work in each role, with
-// scripts of bash instead of PERSIA.
+// training is a job of local processes: launch.py in each role, with scripts of bash instead of PERSIA.
 type training struct {
 	t *testing.T
 	// dir is the volume of all replicas.
@@ -83,8 +82,7 @@ func newTrainingAlone(t *testing.T, replicas string, env ...string) *training {
 	}, env...)}
 }
 
-// lastPort is below the ports that Linux gives to outgoing connections. Such a connection
-// could take an address before its server listens.
+// lastPort is below the ports of outgoing connections, which could take an address before its server listens.
 var lastPort atomic.Int32
 
 func init() { lastPort.Store(20_000 + rand.Int32N(8_000)) }
@@ -134,9 +132,7 @@ func begin(t *testing.T, process *exec.Cmd) *program {
 	return p
 }
 
-func (p *program) text() string {
-	return testkit.Read(p.t, p.log)
-}
+func (p *program) text() string { return testkit.Read(p.t, p.log) }
 
 // status waits for the end, and returns the exit status.
 func (p *program) status() int {
@@ -223,8 +219,7 @@ func (j *training) write(name, text string) {
 	require.NoError(j.t, os.WriteFile(file, []byte(text), 0o700))
 }
 
-// TestLaunch has a server fail in the first attempt. All start again from the newest complete checkpoint, and
-// when the job is complete, nothing runs again.
+// TestLaunch: when a server fails, all resume from the newest complete checkpoint. A complete job runs nothing again.
 func TestLaunch(t *testing.T) {
 	j := newTraining(t, "nn-worker=1,dataloader=1,embedding-worker=1,embedding-ps=1", "PERSIA_STOP_SECONDS=5")
 	for _, file := range []string{"s0/a.emb", "dense.pt", "embedding_dump_done", "opt.pt"} {

@@ -14,8 +14,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// TestCompileSandbox runs scripts/compile-sandbox.sh, by which each target of make begins, with a compiler that
-// only makes the file.
+// TestCompileSandbox runs scripts/compile-sandbox.sh, which each target of make does first, with a stand-in for go.
 func TestCompileSandbox(t *testing.T) {
 	root := t.TempDir()
 	script := testkit.Read(t, "../../../scripts/compile-sandbox.sh")

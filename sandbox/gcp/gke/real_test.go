@@ -60,8 +60,7 @@ func TestARealPoolHasOneNode(t *testing.T) {
 	}
 }
 
-// TestARealNodeIsAwaited checks that a failed request does not end the wait, and that the error of
-// a wait that ends contains it.
+// TestARealNodeIsAwaited: a failed request does not end the wait; the error of one that ends contains it.
 func TestARealNodeIsAwaited(t *testing.T) {
 	const path = "projects/p/locations/us-central1/clusters/persia/nodePools/train"
 	condition := func(status corev1.ConditionStatus, message string) *corev1.Node {

@@ -14,8 +14,7 @@ import (
 	"persia/internal/testkit"
 )
 
-// replays are the recordings. Each request is sent as it was recorded, and the answer must have the
-// fields that were recorded.
+// replays are the recordings. The answer to a recorded request must have the recorded fields.
 var replays = map[string]struct {
 	name string
 	// from is the part of the request and the answer that is a resource.
@@ -168,8 +167,7 @@ func part(body Body, from string) Body {
 	}
 }
 
-// differences returns the paths at which an answer differs from the recording. A text with
-// placeholders matches any text.
+// differences returns the paths at which an answer differs from the recording, where placeholders match any text.
 func differences(at string, want, got any) []string {
 	wanted, isObject := want.(Body)
 	if !isObject {
@@ -191,8 +189,7 @@ func differences(at string, want, got any) []string {
 	return paths
 }
 
-// volatile are the placeholders of times and random values, and of the certificate
-// of a control plane, which the provider fills in.
+// volatile are placeholders for times, random values, and a control plane's certificate, from the provider.
 var volatile = []string{"${time}", "${expireTime}", "${etag}", "${id}", "${fingerprint}", "${resourceVersion}", "${clusterCaCertificate}"}
 
 func equal(want, got any) bool {
