@@ -133,8 +133,7 @@ func TestMissing(t *testing.T) {
 		"several kinds": {4, append(alike, Pods{Name: "b", Count: 1, Requests: cpus(1, 1)}), 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pool := Pool{Node: node(7, 27, 0, 98), Nodes: c.nodes, Pods: c.pods}
-			missing, known := PoolPlan{Pool: pool}.Missing()
+			missing, known := PoolPlan{Pool: Pool{Node: node(7, 27, 0, 98), Nodes: c.nodes, Pods: c.pods}}.Missing()
 			assert.Equal(t, c.missing, missing)
 			assert.Equal(t, c.known, known)
 		})

@@ -74,8 +74,7 @@ func TestNeededAgainstSearch(t *testing.T) {
 		}
 		needed := pool.Needed()
 		require.False(t, leavesPending(pool, slices.Repeat([]Resources{pool.Node}, needed)), "round %d: %d nodes are too few for %+v", round, needed, pool)
-		tight := needed == 1 || leavesPending(pool, slices.Repeat([]Resources{pool.Node}, needed-1))
-		if tight {
+		if needed == 1 || leavesPending(pool, slices.Repeat([]Resources{pool.Node}, needed-1)) {
 			exact++
 			continue
 		}
@@ -154,8 +153,7 @@ func canBlock(pool Pool, i int, left []int, nodes []Resources) bool {
 }
 
 func takes(pool Pool, kind int, load Resources, on []int) bool {
-	free := pool.Node.Minus(load)
-	return fit(free, pool.Pods[kind].Requests) > 0 && !(pool.Pods[kind].Apart && on[kind] > 0)
+	return fit(pool.Node.Minus(load), pool.Pods[kind].Requests) > 0 && !(pool.Pods[kind].Apart && on[kind] > 0)
 }
 
 // TestNeededOfManyKinds falls back on a bound that is sound.

@@ -22,13 +22,12 @@ import (
 
 func TestLabelName(t *testing.T) {
 	long := strings.Repeat("a", 80)
-	cases := map[string][]string{
+	for name, parts := range map[string][]string{
 		"short":           {"criteo", "nn-worker"},
 		"just as long":    {long[:60], "bc"},
 		"too long":        {long},
 		"cut at a hyphen": {long[:53], "b", long},
-	}
-	for name, parts := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
 			got, whole := LabelName(parts...), strings.Join(parts, "-")
 			assert.Empty(t, validation.IsDNS1123Label(got), got)
@@ -95,8 +94,7 @@ func TestOutputs(t *testing.T) {
 	}
 	outputs := Outputs(&component{Access: &Access{URL: "u"}})
 	require.Len(t, outputs, 1)
-	url := testkit.Must(internals.UnsafeAwaitOutput(t.Context(), outputs["url"].(pulumi.Output)))(t)
-	assert.Equal(t, "u", url.Value)
+	assert.Equal(t, "u", testkit.Must(internals.UnsafeAwaitOutput(t.Context(), outputs["url"].(pulumi.Output)))(t).Value)
 	assert.Equal(t, []string{"size"}, slices.Collect(maps.Keys(Outputs(&component{Size: 3, unexported: 4}))))
 	assert.Empty(t, Outputs(struct{ Name string }{"n"}))
 }

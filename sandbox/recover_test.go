@@ -71,8 +71,7 @@ func TestRecovery(t *testing.T) {
 			"parent": stackURN, "provider": providerURN + "::google-id", "pendingReplacement": true},
 	}
 	latest["pending_operations"] = []any{creating("made"), creating("lost"), creating("replaced")}
-	text := testkit.Must(json.Marshal(saved))(t)
-	write(t, state.File(), string(text))
+	write(t, state.File(), string(testkit.Must(json.Marshal(saved))(t)))
 
 	for range 2 { // it may run again
 		require.NoError(t, recovery.Run(t.Context(), pulumi, t.Output()))

@@ -62,8 +62,7 @@ func TestDeletesFailed(t *testing.T) {
 				write(t, filepath.Join(history, "dev-1.history.json"), `{"kind": "destroy", "result": "failed"}`)
 				write(t, filepath.Join(history, "dev-2.history.json"), test.last)
 			}
-			got := testkit.Must(state.deletesFailed())(t)
-			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.want, testkit.Must(state.deletesFailed())(t))
 		})
 	}
 }

@@ -45,8 +45,7 @@ func TestStackFiles(t *testing.T) {
 // TestExamplesAreListed: examples/README.md says what each example shows.
 func TestExamplesAreListed(t *testing.T) {
 	page := readText(t, "examples/README.md")
-	files := testkit.Must(os.ReadDir(filepath.Join(root, "examples")))(t)
-	for _, file := range files {
+	for _, file := range testkit.Must(os.ReadDir(filepath.Join(root, "examples")))(t) {
 		if file.Name() != "README.md" {
 			assert.Contains(t, page, "]("+file.Name()+")")
 		}

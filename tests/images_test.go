@@ -58,8 +58,7 @@ func TestImagesAreListed(t *testing.T) {
 	for _, path := range programtest.StackFiles(t) {
 		t.Run(path, func(t *testing.T) {
 			texts := readText(t, "docs/reference/security.md") + readText(t, path)
-			manifests := testkit.Must(filepath.Glob(filepath.Join(root, filepath.Dir(path), "*.yml")))(t)
-			for _, manifest := range manifests {
+			for _, manifest := range testkit.Must(filepath.Glob(filepath.Join(root, filepath.Dir(path), "*.yml")))(t) {
 				texts += testkit.Read(t, manifest)
 			}
 			for image, urn := range imagesOf(programtest.DeployFile(t, path)) {

@@ -102,6 +102,5 @@ for path in ["(n := 1)", "def f(a, /): pass", "f'{n=}'"] + sys.argv[1:]:
 func TestPythonSyntax(t *testing.T) {
 	command := exec.Command("sh", "-c", `exec python3 -c "$0" $(git ls-files "*.py")`, parsePython37)
 	command.Dir = root
-	refused := testkit.Must(command.Output())(t)
-	assert.Equal(t, "(n := 1)\ndef f(a, /): pass\nf'{n=}'\n", string(refused))
+	assert.Equal(t, "(n := 1)\ndef f(a, /): pass\nf'{n=}'\n", string(testkit.Must(command.Output())(t)))
 }

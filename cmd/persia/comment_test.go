@@ -157,8 +157,7 @@ func TestPreviewAndComment(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out, log bytes.Buffer
-			err := previewAndComment("dev", "Drift", is.command, &out, &log)
-			assert.Equal(t, ends(is.code, nil), err)
+			assert.Equal(t, ends(is.code, nil), previewAndComment("dev", "Drift", is.command, &out, &log))
 			assert.Contains(t, out.String(), is.want)
 			assert.Equal(t, name == "fails", strings.Contains(log.String(), "taints?\nhello\n"), "the log has the messages")
 		})

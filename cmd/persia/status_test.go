@@ -57,10 +57,8 @@ func ended(jobs, condition string) string {
 func TestStatus(t *testing.T) {
 	jobs, empty := lists["/apis/batch/v1/jobs"], `{"items": []}`
 	const older = "running attempt 3: 0 of 1 nn-workers and 0 of 1 dataloaders have finished"
-	text, err := os.ReadFile("../../workload/persia/testdata/answers.json")
-	require.NoError(t, err)
 	var answers map[string]json.RawMessage
-	require.NoError(t, json.Unmarshal(text, &answers))
+	require.NoError(t, json.Unmarshal([]byte(testkit.Read(t, "../../workload/persia/testdata/answers.json")), &answers))
 	for name, c := range map[string]struct {
 		jobs, pods string
 		// answer is the last line of the completion, or its name in testdata.

@@ -68,7 +68,7 @@ func csiVolume(driver, handle, fsType string, attributes map[string]string) core
 // TestSources: a pair for each kind of source.
 func TestSources(t *testing.T) {
 	create := corev1.HostPathDirectoryOrCreate
-	cases := map[string]struct {
+	for name, test := range map[string]struct {
 		source   map[string]any
 		cloud    testkit.Cloud
 		volume   corev1.PersistentVolumeSource
@@ -107,8 +107,7 @@ func TestSources(t *testing.T) {
 		"regional disk, created": {source: source("persistentDisk", map[string]any{"disk": "d", "zones": []any{"us-central1-a", "us-central1-b"}, "create": map[string]any{}}), mode: corev1.ReadWriteOnce,
 			volume:   csiVolume("pd.csi.storage.gke.io", regionDiskID, "ext4", nil),
 			affinity: onNode("topology.gke.io/zone", "us-central1-a", "us-central1-b")},
-	}
-	for name, test := range cases {
+	} {
 		t.Run(name, func(t *testing.T) {
 			options := []string{"ro"}
 			if test.volume.HostPath != nil {
@@ -125,8 +124,7 @@ func TestSources(t *testing.T) {
 				}
 			}
 			test.source["labels"] = map[string]any{"team": "ranking"}
-			recorder := programtest.MustDeploy(t, withVolume(t, test.source), test.cloud)
-			volume, claim := pair(t, recorder, "more")
+			volume, claim := pair(t, programtest.MustDeploy(t, withVolume(t, test.source), test.cloud), "more")
 			assertPair(t, volume, claim)
 			assert.Equal(t, "1Ti", volume.Spec.Capacity.Storage().String())
 			assert.Equal(t, test.volume, volume.Spec.PersistentVolumeSource)

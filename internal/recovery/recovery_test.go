@@ -110,8 +110,7 @@ func TestCheckProcesses(t *testing.T) {
 	}
 	programs, project, elsewhere := t.TempDir(), t.TempDir(), t.TempDir()
 	for program, is := range map[string]string{"pulumi-resource-a": "sleep", "pulumi-language-go": "sleep", "pulumi": "sh"} {
-		path := testkit.Must(exec.LookPath(is))(t)
-		require.NoError(t, os.Symlink(path, filepath.Join(programs, program)))
+		require.NoError(t, os.Symlink(testkit.Must(exec.LookPath(is))(t), filepath.Join(programs, program)))
 	}
 	inside := filepath.Join(project, "a", "folder")
 	require.NoError(t, os.MkdirAll(inside, 0o700))

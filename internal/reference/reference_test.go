@@ -26,8 +26,7 @@ func filesOf(t *testing.T, folder string) (map[string]string, error) {
 }
 
 func TestFilesAreCurrent(t *testing.T) {
-	files := testkit.Must(filesOf(t, root))(t)
-	for name, text := range files {
+	for name, text := range testkit.Must(filesOf(t, root))(t) {
 		assert.True(t, testkit.ReadGolden(t, filepath.Join("..", name), text) == text, "%s is not what package config says: go test ./internal/reference -update writes it", name)
 	}
 }

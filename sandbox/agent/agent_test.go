@@ -238,8 +238,7 @@ func TestVolumesOfClasses(t *testing.T) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data", Namespace: "pedl", UID: "1"}}
 	claim.Spec.StorageClassName = &class
 	list := func() []corev1.PersistentVolume {
-		found := testkit.Must(client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{}))(t)
-		return found.Items
+		return testkit.Must(client.CoreV1().PersistentVolumes().List(t.Context(), metav1.ListOptions{}))(t).Items
 	}
 	a.provision(t.Context(), claim)
 	assert.Empty(t, list(), "no pod has used the claim")

@@ -11,7 +11,7 @@ import (
 )
 
 func TestRepository(t *testing.T) {
-	tests := map[string]string{
+	for image, want := range map[string]string{
 		"natsio/nats-operator:0.8.3":           "natsio/nats-operator",
 		"docker.io/natsio/nats-operator:0.8.3": "natsio/nats-operator",
 		"natsio/nats-operator@sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef": "natsio/nats-operator",
@@ -20,8 +20,7 @@ func TestRepository(t *testing.T) {
 		"localhost:5000/natsio/nats-operator": "localhost:5000/natsio/nats-operator",
 		"europe-docker.pkg.dev/p/r/natsio/nats-operator:0.8.3": "natsio/nats-operator",
 		"us-docker.pkg.dev/p/r/library/nats":                   "nats",
-	}
-	for image, want := range tests {
+	} {
 		assert.Equal(t, want, repository(image), image)
 	}
 }
@@ -29,7 +28,7 @@ func TestRepository(t *testing.T) {
 func TestArguments(t *testing.T) {
 	program := program{args: []string{"--config=$(KUBECONFIG)", "--pod=$(POD_NAME)"}}
 	own := []string{"--config=/kubeconfig", "--pod=p"}
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		command, args []string
 		want          []string
 	}{
@@ -39,8 +38,7 @@ func TestArguments(t *testing.T) {
 		"flags in the command":              {[]string{"operator", "--a"}, []string{"--b"}, []string{"--a", "--b"}},
 		"environment in args":               {nil, []string{"--ns=$(NAMESPACE)"}, []string{"--ns=n"}},
 		"the agent's variables in args":     {nil, []string{"--config=$(KUBECONFIG)"}, []string{"--config=$(KUBECONFIG)"}},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}}
 			container := corev1.Container{Command: test.command, Args: test.args}
@@ -59,7 +57,7 @@ func TestEnvironment(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "p", Namespace: "n", Labels: map[string]string{"app.kubernetes.io/name": "nats"}},
 		Spec:       corev1.PodSpec{ServiceAccountName: "account"},
 	}
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		env  []corev1.EnvVar
 		want []string
 	}{
@@ -77,11 +75,9 @@ func TestEnvironment(t *testing.T) {
 			[]corev1.EnvVar{{Name: "A", Value: "$(NAME)"}, {Name: "NAME", Value: "p"}},
 			[]string{"A=$(NAME)", "NAME=p"},
 		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			got := testkit.Must(environment(pod, corev1.Container{Env: test.env}))(t)
-			assert.Equal(t, test.want, got)
+			assert.Equal(t, test.want, testkit.Must(environment(pod, corev1.Container{Env: test.env}))(t))
 		})
 	}
 }

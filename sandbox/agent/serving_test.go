@@ -66,8 +66,7 @@ func TestAProgramServes(t *testing.T) {
 	)
 	dir := t.TempDir()
 	a := &agent{client: client, options: Options{Dir: dir, Proxy: filepath.Join(dir, "proxy"), Config: &rest.Config{Host: "https://127.0.0.1:1"}}}
-	stop := testkit.Must(a.serveProxy())(t)
-	t.Cleanup(stop)
+	t.Cleanup(testkit.Must(a.serveProxy())(t))
 
 	pod := servingPod()
 	testkit.Must(client.CoreV1().Pods("n").Create(t.Context(), pod, metav1.CreateOptions{}))(t)
@@ -107,8 +106,7 @@ func throughProxy(t *testing.T, proxy, address string) string {
 	require.Equal(t, accepted, string(head))
 	answer := testkit.Must(client.Get("http://pod/"))(t)
 	defer func() { _ = answer.Body.Close() }()
-	text := testkit.Must(io.ReadAll(answer.Body))(t)
-	return string(text)
+	return string(testkit.Must(io.ReadAll(answer.Body))(t))
 }
 
 // TestMounted checks that a program has a Secret that changes, and its settings adapted.

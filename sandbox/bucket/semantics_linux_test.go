@@ -101,8 +101,7 @@ func (n *node) replace(name, content string) {
 func (n *node) open(name, content string) *os.File {
 	n.t.Helper()
 	file := testkit.Must(os.Create(n.path(name)))(n.t)
-	_, err := file.WriteString(content)
-	require.NoError(n.t, err)
+	testkit.Must(file.WriteString(content))(n.t)
 	return file
 }
 
@@ -131,7 +130,7 @@ func python(t *testing.T, script string, arguments ...string) string {
 // TestBucketSemantics holds the table of docs/guides/storage.md against two nodes with the real gcsfuse.
 func TestBucketSemantics(t *testing.T) {
 	const kept = 3 * time.Second // in place of gcsfuse's minute
-	caches := []struct {
+	for _, cache := range []struct {
 		name    string
 		options []string
 		// How long a node shows an object as it has seen it: kept, for ever, or not at all.
@@ -140,8 +139,7 @@ func TestBucketSemantics(t *testing.T) {
 		{"for a while", []string{fmt.Sprintf("--metadata-cache-ttl-secs=%d", kept/time.Second)}, kept},
 		{"for ever", []string{"--metadata-cache-ttl-secs=-1"}, 1 << 62},
 		{"not at all", []string{"--metadata-cache-ttl-secs=0"}, 0},
-	}
-	for _, cache := range caches {
+	} {
 		t.Run("metadata is cached "+cache.name, func(t *testing.T) {
 			t.Parallel()
 			served, server := serve(t)
@@ -192,8 +190,7 @@ func TestBucketSemantics(t *testing.T) {
 				first, second := writer.open("contended", "first"), reader.open("contended", "second")
 				require.NoError(t, first.Close())
 				assert.Equal(t, "stale file handle", outcome(nil, second.Close()))
-				content := served.Content("contended")
-				assert.Equal(t, "first", string(content))
+				assert.Equal(t, "first", string(served.Content("contended")))
 			})
 			t.Run("folders cannot be renamed", func(t *testing.T) {
 				require.NoError(t, os.Mkdir(writer.path("b"), 0o755))
@@ -265,8 +262,7 @@ print(first.record.read(), renew(first))
 			served, server := serve(t)
 			first, second := mountBucket(t, server, option), mountBucket(t, server, option)
 			assert.Equal(t, "renewed\nSuperseded\nOSError\nrenewed\n{} True\n{} renewed", python(t, script, first.folder, second.folder))
-			record := served.Content("coordinator.json")
-			assert.Contains(t, string(record), `"holder": "`+first.folder)
+			assert.Contains(t, string(served.Content("coordinator.json")), `"holder": "`+first.folder)
 		})
 	}
 }
@@ -353,10 +349,8 @@ func TestSidecar(t *testing.T) {
 // kernelCount returns a number that the kernel has counted for gcsfuse.
 func (n *node) kernelCount(file, name string) (count int64) {
 	n.t.Helper()
-	text := testkit.Read(n.t, fmt.Sprintf("/proc/%d/%s", n.gcsfuse.Process.Pid, file))
-	_, line, _ := strings.Cut(text, name)
-	_, err := fmt.Sscan(line, &count)
-	require.NoError(n.t, err)
+	_, line, _ := strings.Cut(testkit.Read(n.t, fmt.Sprintf("/proc/%d/%s", n.gcsfuse.Process.Pid, file)), name)
+	testkit.Must(fmt.Sscan(line, &count))(n.t)
 	return count
 }
 

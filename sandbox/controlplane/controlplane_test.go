@@ -39,7 +39,7 @@ func TestConfigKeepsToThisMachine(t *testing.T) {
 
 func TestWhoseProcess(t *testing.T) {
 	c := New("/sandbox/dev", "dev", toolchain.Tools("/tools"))
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		command   string
 		component string
 		kwokctl   bool
@@ -52,8 +52,7 @@ func TestWhoseProcess(t *testing.T) {
 		"kwokctl":                    {"/tools/kwokctl create cluster --name dev --config /sandbox/dev/kwokctl.yaml", "", true},
 		"kwokctl of another cluster": {"/tools/kwokctl create cluster --name prod --config /sandbox/prod/kwokctl.yaml", "", false},
 		"another kwokctl":            {"/usr/bin/kwokctl create cluster --config /sandbox/dev/kwokctl.yaml", "", false},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			p := process.Process{Command: test.command}
 			assert.Equal(t, test.component, c.component(p))

@@ -42,8 +42,7 @@ func newCluster(t testing.TB, s *sandbox.Sandbox) cluster {
 	config := testkit.Must(s.Cluster().RESTConfig())(t)
 	// Waits list pods again and again. In this encoding, it takes less of the API server's time and of this process's.
 	config.AcceptContentTypes, config.ContentType = runtime.ContentTypeProtobuf+","+runtime.ContentTypeJSON, runtime.ContentTypeProtobuf
-	client := testkit.Must(kubernetes.NewForConfig(config))(t)
-	return cluster{t: t, s: s, Interface: client}
+	return cluster{t: t, s: s, Interface: testkit.Must(kubernetes.NewForConfig(config))(t)}
 }
 
 // nodes returns all nodes, by name.
@@ -116,8 +115,7 @@ func uids(pods []corev1.Pod) []string {
 // assertBound checks that a claim and a volume are bound to each other, and returns the volume.
 func (c cluster) assertBound(namespace, claimName, volumeName string) *corev1.PersistentVolume {
 	c.t.Helper()
-	claim, err := c.CoreV1().PersistentVolumeClaims(namespace).Get(c.t.Context(), claimName, metav1.GetOptions{})
-	require.NoError(c.t, err)
+	claim := testkit.Must(c.CoreV1().PersistentVolumeClaims(namespace).Get(c.t.Context(), claimName, metav1.GetOptions{}))(c.t)
 	volume := testkit.Must(c.CoreV1().PersistentVolumes().Get(c.t.Context(), volumeName, metav1.GetOptions{}))(c.t)
 	assert.Equal(c.t, corev1.ClaimBound, claim.Status.Phase, claimName)
 	assert.Equal(c.t, volumeName, claim.Spec.VolumeName)

@@ -176,8 +176,7 @@ func (s *stack) assertStatus(persia string) {
 	pod.ObjectMeta = metav1.ObjectMeta{Name: "too-large", Namespace: "persia", Labels: pod.Labels}
 	pod.Spec.NodeName = ""
 	pod.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}}
-	_, err := s.CoreV1().Pods("persia").Create(s.t.Context(), &pod, metav1.CreateOptions{})
-	require.NoError(s.t, err)
+	testkit.Must(s.CoreV1().Pods("persia").Create(s.t.Context(), &pod, metav1.CreateOptions{}))(s.t)
 	await(s.t, func() bool {
 		now := status()
 		return strings.Contains(now, "  no room: too-large: ") && strings.Contains(now, "    next: kubectl -n persia describe pod too-large\n")
@@ -207,6 +206,5 @@ func (s *stack) assertProtected() {
 	s.edit()
 	require.ErrorContains(s.t, s.s.Destroy(s.t.Context()), "Cluster persia-dev, NodePool persia-dev-")
 	s.up(`cluster: {deletionProtection: false}`)
-	replaced := testkit.Must(replaces(pool))(s.t)
-	assert.Equal(s.t, 1, replaced)
+	assert.Equal(s.t, 1, testkit.Must(replaces(pool))(s.t))
 }

@@ -38,8 +38,7 @@ cluster: null`)
 	s.assertOn("rest", 1, s.pods("nats-io", "app.kubernetes.io/name=nats-operator"))
 	assert.Equal(t, "shared", outputs["clusterName"])
 	assert.NotContains(t, outputs, "kubeconfig", "the user has it")
-	state := testkit.Read(t, s.s.State().File())
-	assert.NotContains(t, state, "gcp:")
+	assert.NotContains(t, testkit.Read(t, s.s.State().File()), "gcp:")
 
 	other.values = s.values
 	other.edit()

@@ -332,8 +332,7 @@ func (x *faulty) reach(to string) error {
 func (x *faulty) killWithNamespace() {
 	configMaps := newCluster(x.t, x.s).CoreV1().ConfigMaps("persia")
 	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "held", Finalizers: []string{"example.com/held"}}}
-	_, err := configMaps.Create(x.t.Context(), held, metav1.CreateOptions{})
-	require.NoError(x.t, err)
+	testkit.Must(configMaps.Create(x.t.Context(), held, metav1.CreateOptions{}))(x.t)
 	run, reached := x.begin("destroy", printed(`Namespace persia deleting \(\d+s\) waiting for`))
 	<-reached
 	run.signal(syscall.SIGKILL)
@@ -342,8 +341,8 @@ func (x *faulty) killWithNamespace() {
 	x.printed.reset()
 	up := begin(func() error { _, err := x.s.Up(x.t.Context()); return err })
 	x.printed.await(x.t, up, "waiting until Namespace persia is deleted")
-	_, err = configMaps.Patch(x.t.Context(), held.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-	require.NoError(x.t, err)
+	released := []byte(`{"metadata":{"finalizers":null}}`)
+	testkit.Must(configMaps.Patch(x.t.Context(), held.Name, types.MergePatchType, released, metav1.PatchOptions{}))(x.t)
 	require.NoError(x.t, up.wait())
 	x.assertReached("small")
 }

@@ -58,8 +58,7 @@ var modules = filepath.Join(repository, "sandbox", "toolchain")
 // compile compiles more programs, as the command does for the stacks that need them.
 func compile(t testing.TB, groups ...toolchain.Group) toolchain.Tools {
 	t.Helper()
-	compiled := testkit.Must(toolchain.Build(t.Context(), modules, binDir(), t.Output(), groups...))(t)
-	return compiled
+	return testkit.Must(toolchain.Build(t.Context(), modules, binDir(), t.Output(), groups...))(t)
 }
 
 func logFiles(t testing.TB, pattern string) {

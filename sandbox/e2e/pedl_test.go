@@ -63,8 +63,7 @@ pedl:
 				after := s.onlyPod("pedl-master")
 				assert.NotEqual(s.t, master.UID, after.UID)
 				assert.Equal(s.t, database.UID, s.onlyPod("pedl-postgresql").UID, "a password is for a database that is made")
-				secret, err := s.CoreV1().Secrets("pedl").Get(s.t.Context(), "pedl-master-config", metav1.GetOptions{})
-				require.NoError(s.t, err)
+				secret := testkit.Must(s.CoreV1().Secrets("pedl").Get(s.t.Context(), "pedl-master-config", metav1.GetOptions{}))(s.t)
 				assert.Equal(s.t, secret.ResourceVersion, after.Annotations["configuration-version"])
 				assert.Contains(s.t, string(secret.Data["master.yaml"]), "rotated-"+password)
 			}},
@@ -145,8 +144,7 @@ func endCheck(ctx context.Context, c cluster, end corev1.PodPhase) error {
 func (s *stack) assertExistingClaim() {
 	_, err := s.CoreV1().Namespaces().Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pedl"}}, metav1.CreateOptions{})
 	require.NoError(s.t, err)
-	_, err = s.CoreV1().PersistentVolumes().Create(s.t.Context(), volumeOf("mine"), metav1.CreateOptions{})
-	require.NoError(s.t, err)
+	testkit.Must(s.CoreV1().PersistentVolumes().Create(s.t.Context(), volumeOf("mine"), metav1.CreateOptions{}))(s.t)
 	claims := s.CoreV1().PersistentVolumeClaims("pedl")
 	made, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: claimOf("", "mine")}, metav1.CreateOptions{})
 	require.NoError(s.t, err)

@@ -60,8 +60,7 @@ func listeningSockets(t testing.TB) map[string]net.IP {
 	kernel := testkit.Must(procfs.NewDefaultFS())(t)
 	sockets := map[string]net.IP{}
 	for _, read := range []func() (procfs.NetTCP, error){kernel.NetTCP, kernel.NetTCP6} {
-		lines := testkit.Must(read())(t)
-		for _, line := range lines {
+		for _, line := range testkit.Must(read())(t) {
 			if line.St == listen {
 				sockets[fmt.Sprintf("socket:[%d]", line.Inode)] = line.LocalAddr
 			}

@@ -80,8 +80,7 @@ func (s *stack) assertNATS() {
 		assert.True(s.t, requests.Memory().Equal(resource.MustParse("32Gi")), "%s asks for %s", pod.Name, requests.Memory())
 		assert.Equal(s.t, "us-central1-docker.pkg.dev/my-project/persia-prod-docker-hub/library/nats:2.12.12", pod.Spec.Containers[0].Image)
 	}
-	secret, err := s.CoreV1().Secrets("nats-io").Get(s.t.Context(), "persia-nats-service", metav1.GetOptions{})
-	require.NoError(s.t, err)
+	secret := testkit.Must(s.CoreV1().Secrets("nats-io").Get(s.t.Context(), "persia-nats-service", metav1.GetOptions{}))(s.t)
 	assert.Contains(s.t, string(secret.Data["nats.conf"]), `"max_payload": 52428800`)
 }
 

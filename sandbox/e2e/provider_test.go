@@ -27,14 +27,12 @@ func TestKubernetesProvider(t *testing.T) {
 	config := testkit.Must(cluster.RESTConfig())(t)
 	client := testkit.Must(clientset.NewForConfig(config))(t)
 	configured := func(t *testing.T, options resource.PropertyMap) *kubeprovider.Provider {
-		kubeconfig := testkit.Read(t, cluster.Kubeconfig())
-		inputs := resource.PropertyMap{"kubeconfig": resource.NewProperty(kubeconfig)}
+		inputs := resource.PropertyMap{"kubeconfig": resource.NewProperty(testkit.Read(t, cluster.Kubeconfig()))}
 		for key, value := range options {
 			inputs[key] = value
 		}
 		provider := kubeprovider.New("4.30.0", "")
-		_, err := provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: inputs})
-		require.NoError(t, err)
+		testkit.Must(provider.Configure(t.Context(), plugin.ConfigureRequest{Inputs: inputs}))(t)
 		return provider
 	}
 	strict := thing{t, configured(t, nil)}
@@ -105,8 +103,7 @@ func (p thing) create(manifest string, preview bool) (resource.PropertyMap, erro
 
 func (p thing) mustCreate(manifest string) {
 	p.t.Helper()
-	_, err := p.create(manifest, false)
-	require.NoError(p.t, err)
+	testkit.Must(p.create(manifest, false))(p.t)
 }
 
 func (p thing) update(manifest string) (resource.PropertyMap, error) {

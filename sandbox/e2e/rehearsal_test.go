@@ -150,7 +150,6 @@ func TestRehearseWorkflow(t *testing.T) {
 		}
 	}
 	for file, want := range map[string]string{"output": `stacks=["dev"]`, "summary": "as announced: the stack dev, from " + base[:4]} {
-		text := testkit.Read(t, filepath.Join(runner, file))
-		assert.Contains(t, text, want)
+		assert.Contains(t, testkit.Read(t, filepath.Join(runner, file)), want)
 	}
 }

@@ -104,6 +104,5 @@ runpy.run_path("/checkpoints/code/serve.py", run_name="__main__")`
 	require.Equal(t, corev1.PodSucceeded, phase, said)
 	found := served.FindStringSubmatch(said)
 	require.NotNil(t, found, said)
-	reached := testkit.Must(strconv.ParseFloat(found[1], 64))(t)
-	assert.InDelta(t, auc, reached, 0.005)
+	assert.InDelta(t, auc, testkit.Must(strconv.ParseFloat(found[1], 64))(t), 0.005)
 }

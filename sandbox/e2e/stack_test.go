@@ -197,8 +197,7 @@ func (s *stack) configuration() input.Values {
 // load reads the stack file as the program does.
 func (s *stack) load() *config.Stack {
 	s.t.Helper()
-	loaded := testkit.Must(config.Load(s.configuration().Get, os.DirFS(repository)))(s.t)
-	return loaded
+	return testkit.Must(config.Load(s.configuration().Get, os.DirFS(repository)))(s.t)
 }
 
 // start starts the control plane.
@@ -234,15 +233,13 @@ func (s *stack) output(args ...string) []byte {
 	own := filepath.Join(s.dir, s.name)
 	command.Dir, command.Env = own+"/project", append(os.Environ(), "PULUMI_HOME="+own+"/pulumi", "PULUMI_BACKEND_URL=file://"+own+"/state",
 		"PULUMI_CONFIG_PASSPHRASE_FILE="+own+"/passphrase", "PULUMI_SKIP_UPDATE_CHECK=true")
-	text := testkit.Must(command.Output())(s.t)
-	return text
+	return testkit.Must(command.Output())(s.t)
 }
 
 // refresh refreshes the state, and returns what had drifted.
 func (s *stack) refresh() map[string]int {
 	s.t.Helper()
-	changes := testkit.Must(s.s.Refresh(s.t.Context()))(s.t)
-	return withoutSame(s.t, changes)
+	return withoutSame(s.t, testkit.Must(s.s.Refresh(s.t.Context()))(s.t))
 }
 
 // assertUnchanged checks that one more up has nothing to do, neither before nor after a refresh.

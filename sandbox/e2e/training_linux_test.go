@@ -144,8 +144,7 @@ func (r *training) write(t *testing.T, stack object) {
 // up brings the stack up.
 func (r *training) up(t *testing.T) {
 	t.Helper()
-	_, err := r.s.Up(t.Context())
-	require.NoError(t, err)
+	testkit.Must(r.s.Up(t.Context()))(t)
 	// Other subtests read it, too, so it belongs to the test that all of them are of.
 	r.cluster = newCluster(r.t, r.s)
 }

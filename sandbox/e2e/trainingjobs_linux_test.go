@@ -198,8 +198,7 @@ func (v checkpointVolume) inPod(path string) string {
 // script puts a script of testdata into the volume of the jobs, and returns its path in their pods.
 func (v checkpointVolume) script(t *testing.T, name string) string {
 	t.Helper()
-	text := testkit.Read(t, filepath.Join("testdata", "training", name))
-	return v.put(t, "scripts/"+name, text)
+	return v.put(t, "scripts/"+name, testkit.Read(t, filepath.Join("testdata", "training", name)))
 }
 
 // put writes a file of the volume, at once, and returns its path in the pods.

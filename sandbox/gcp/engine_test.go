@@ -438,8 +438,7 @@ func (e *engine) refresh() []string {
 	e.Helper()
 	var drift []string
 	for urn, old := range e.state {
-		read, err := e.Read(e.Context(), plugin.ReadRequest{URN: urn, ID: old.id, Inputs: old.inputs, State: old.outputs})
-		require.NoError(e, err)
+		read := testkit.Must(e.Read(e.Context(), plugin.ReadRequest{URN: urn, ID: old.id, Inputs: old.inputs, State: old.outputs}))(e.T)
 		require.NotNil(e, read.Outputs, "%s is gone", urn)
 		if diff := old.outputs.Diff(read.Outputs); diff != nil {
 			for path := range plugin.NewDetailedDiffFromObjectDiff(diff, false) {

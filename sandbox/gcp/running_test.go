@@ -77,8 +77,7 @@ func replicasOf(all map[resource.URN]workload, job string) int {
 func read[T any](t *testing.T, object inCluster) T {
 	t.Helper()
 	var typed T
-	text := testkit.Must(json.Marshal(object.outputs.Mappable()))(t)
-	require.NoError(t, json.Unmarshal(text, &typed))
+	require.NoError(t, json.Unmarshal(testkit.Must(json.Marshal(object.outputs.Mappable()))(t), &typed))
 	return typed
 }
 

@@ -46,8 +46,7 @@ func configuration(t testing.TB, file values) map[string]string {
 	for key, value := range file {
 		text, isText := value.(string)
 		if !isText {
-			encoded := testkit.Must(json.Marshal(value))(t)
-			text = string(encoded)
+			text = string(testkit.Must(json.Marshal(value))(t))
 		}
 		all[key] = text
 	}
@@ -69,8 +68,7 @@ func TestStacks(t *testing.T) {
 			e.destroy()
 			assert.Empty(t, e.nodes())
 			for _, kind := range []string{"container.cluster", "container.nodePool", "compute.subnetwork", "compute.router", "iam.serviceAccount"} {
-				left := testkit.Must(e.cloud.List(kind))(t)
-				assert.Empty(t, left, kind)
+				assert.Empty(t, testkit.Must(e.cloud.List(kind))(t), kind)
 			}
 		})
 	}
@@ -139,8 +137,7 @@ func TestResume(t *testing.T) {
 			require.NoError(t, e.Resume(t.Context()))
 			assert.Equal(t, c.nodes, e.nodesOf("workers"))
 			assert.Equal(t, c.nodes > 0, isAgents())
-			body := testkit.Must(e.cloud.Get(google.NodePool, pool))(t)
-			assert.Equal(t, c.nodes > 0, body != nil)
+			assert.Equal(t, c.nodes > 0, testkit.Must(e.cloud.Get(google.NodePool, pool))(t) != nil)
 		})
 	}
 }
@@ -187,8 +184,7 @@ func TestBucketOfAFailedUp(t *testing.T) {
 	storage()
 	e.up(file)
 	assert.Contains(t, strings.Join(e.effects(), "\n"), "its data stays in gs://my-checkpoints")
-	buckets := testkit.Must(e.cloud.List("storage.bucket"))(t)
-	assert.Contains(t, buckets, "my-checkpoints")
+	assert.Contains(t, testkit.Must(e.cloud.List("storage.bucket"))(t), "my-checkpoints")
 }
 
 // TestCopiedStackFile: the first preview warns of storage that exists: the stack of the copied file may train in it.

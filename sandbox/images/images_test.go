@@ -30,8 +30,7 @@ func TestParseLdd(t *testing.T) {
 func TestStaticProgramsNeedNothing(t *testing.T) {
 	static := filepath.Join(t.TempDir(), "static")
 	require.NoError(t, os.WriteFile(static, []byte("no program at all"), 0o600))
-	files := testkit.Must(libraries(t.Context(), []string{static}, ""))(t)
-	assert.Empty(t, files)
+	assert.Empty(t, testkit.Must(libraries(t.Context(), []string{static}, ""))(t))
 }
 
 // TestSystemRuns runs a shell with only the files of an image.
@@ -110,8 +109,7 @@ func TestWriteLeavesNothingAfterAFailure(t *testing.T) {
 	dir := t.TempDir()
 	image := Image{Names: []string{"docker.io/library/example:1"}, Layers: []Layer{{"program": Program(filepath.Join(dir, "missing"))}}}
 	require.ErrorContains(t, image.Write(filepath.Join(dir, "image.tar")), "program: open "+dir)
-	left := testkit.Must(os.ReadDir(dir))(t)
-	assert.Empty(t, left)
+	assert.Empty(t, testkit.Must(os.ReadDir(dir))(t))
 }
 
 func headers(t *testing.T, layer v1.Layer) []*tar.Header {

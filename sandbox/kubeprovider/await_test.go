@@ -118,8 +118,7 @@ status:
 		assert.Equal(t, want, len(unmet) == 0, waitFor)
 	}
 	object.SetAnnotations(map[string]string{annotationWaitFor: `["condition=Ready", "jsonpath={.status.size}=3"]`})
-	waitsFor := testkit.Must(asAnnotated(t.Context(), nil, object))(t)
-	assert.Equal(t, "waiting for jsonpath={.status.size}=3", waitsFor)
+	assert.Equal(t, "waiting for jsonpath={.status.size}=3", testkit.Must(asAnnotated(t.Context(), nil, object))(t))
 	for _, waitFor := range []string{"Ready", "jsonpath=.status.size=60", "jsonpath={.status[}", `["condition=Ready", "Ready"]`} {
 		object.SetAnnotations(map[string]string{annotationWaitFor: waitFor})
 		_, err := unmet(object)

@@ -35,7 +35,7 @@ func TestDiff(t *testing.T) {
 	)
 	unknown := resource.MakeComputed(resource.NewProperty(""))
 	type kinds = map[string]plugin.DiffKind
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		before, after string
 		live          string // before, where the API server adds nothing
 		ignore        []string
@@ -96,8 +96,7 @@ func TestDiff(t *testing.T) {
 			before: job, after: job, unknown: func(after resource.PropertyMap) { after["spec"].ObjectValue()["template"] = unknown },
 			want: kinds{"spec.template": plugin.DiffUpdateReplace}, deleteFirst: true,
 		},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			if test.live == "" {
 				test.live = test.before
@@ -152,8 +151,7 @@ func TestPrune(t *testing.T) {
 // TestSecrets: the content of a Secret is secret, whatever the program says of it.
 func TestSecrets(t *testing.T) {
 	inputs := properties(t, `{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {k: v}}`)
-	obj := testkit.Must(objectOf(inputs))(t)
-	outputs := outputsOf(obj, inputs)
+	outputs := outputsOf(testkit.Must(objectOf(inputs))(t), inputs)
 	assert.Equal(t, resource.MakeSecret(resource.NewProperty(properties(t, `{k: dg==}`))), outputs["data"])
 	assert.Equal(t, resource.MakeSecret(resource.NewProperty(properties(t, `{k: v}`))), outputs["stringData"])
 }

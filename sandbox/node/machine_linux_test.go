@@ -129,8 +129,7 @@ func fileExists(path string) bool {
 
 func assertNothingLeft(t *testing.T, o Options) {
 	t.Helper()
-	found := testkit.Must(remains(o.Dir))(t)
-	assert.Empty(t, found, "the link, the control groups, and runc's record go with the machine")
+	assert.Empty(t, testkit.Must(remains(o.Dir))(t), "the link, the control groups, and runc's record go with the machine")
 	processes, err := exec.Command("pgrep", "-f", o.Dir).CombinedOutput()
 	assert.Error(t, err, "processes of the machine: %s", processes)
 	require.NoError(t, os.RemoveAll(o.Dir), "nothing is mounted there")

@@ -55,15 +55,14 @@ func TestAZombieDoesNotRun(t *testing.T) {
 }
 
 func TestStop(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		script string
 		grace  time.Duration
 		want   syscall.Signal
 	}{
 		"asks first":           {"echo ready; exec sleep 300", testkit.Patience, syscall.SIGTERM},
 		"kills who won't hear": {"trap '' TERM; echo ready; while :; do sleep 300 & wait; done", 100 * time.Millisecond, syscall.SIGKILL},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.Command("sh", "-c", test.script)
 			// Its own process group, so that the test ends what the shell started.
@@ -150,6 +149,5 @@ func TestBackground(t *testing.T) {
 func TestAProgramThatEndsAtOnceIsAnError(t *testing.T) {
 	b := Background(t.TempDir())
 	require.ErrorContains(t, b.Start(t.Context(), Program{Executable: "/bin/sh", Args: []string{"-c", "echo no such flag >&2; exit 2"}}), "exit status 2")
-	log := testkit.Read(t, b.Log())
-	assert.Equal(t, "no such flag\n", log)
+	assert.Equal(t, "no such flag\n", testkit.Read(t, b.Log()))
 }

@@ -42,16 +42,14 @@ func (f *fake) Close() error {
 
 func connect(t *testing.T, port int) pulumirpc.ResourceProviderClient {
 	t.Helper()
-	conn, err := grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	require.NoError(t, err)
+	conn := testkit.Must(grpc.NewClient(fmt.Sprintf("127.0.0.1:%d", port), grpc.WithTransportCredentials(insecure.NewCredentials())))(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return pulumirpc.NewResourceProviderClient(conn)
 }
 
 func versionOf(t *testing.T, client pulumirpc.ResourceProviderClient) string {
 	t.Helper()
-	info := testkit.Must(client.GetPluginInfo(t.Context(), &emptypb.Empty{}))(t)
-	return info.Version
+	return testkit.Must(client.GetPluginInfo(t.Context(), &emptypb.Empty{}))(t).Version
 }
 
 func TestServeGivesEachConnectionItsProvider(t *testing.T) {

@@ -56,7 +56,7 @@ func builderOf(t *testing.T, of tool, root string) *builder {
 }
 
 func TestStale(t *testing.T) {
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		change func(t *testing.T, b *builder, changed *tool)
 		want   []string
 	}{
@@ -69,8 +69,7 @@ func TestStale(t *testing.T) {
 		"the binary is gone":         {removeBinary("small"), []string{"small"}},
 		"the stamp is gone":          {removeBinary(".small.stamp"), []string{"small"}},
 		"the binary is an empty one": {func(t *testing.T, b *builder, _ *tool) { write(t, filepath.Join(b.binDir, "small"), "") }, []string{"small"}},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			b := builderOf(t, small, smallRoot(t))
 			stamp := testkit.Must(b.stamp(small))(t)
@@ -79,8 +78,7 @@ func TestStale(t *testing.T) {
 
 			changed := small
 			test.change(t, b, &changed)
-			stale := testkit.Must(b.stale([]tool{changed}))(t)
-			assert.Equal(t, test.want, stale)
+			assert.Equal(t, test.want, testkit.Must(b.stale([]tool{changed}))(t))
 		})
 	}
 }
@@ -88,8 +86,7 @@ func TestStale(t *testing.T) {
 func appendTo(file string) func(*testing.T, *builder, *tool) {
 	return func(t *testing.T, b *builder, _ *tool) {
 		path := filepath.Join(b.moduleRoot, file)
-		content := testkit.Read(t, path)
-		write(t, path, content+"// changed\n")
+		write(t, path, testkit.Read(t, path)+"// changed\n")
 	}
 }
 
@@ -102,10 +99,8 @@ func TestAFailedCompilationLeavesNoBinary(t *testing.T) {
 	write(t, filepath.Join(root, "small", "source", "main.go"), "package main\n\nfunc main() { undefined() }\n")
 	b := builderOf(t, small, root)
 
-	err := b.compile(t.Context(), small, "v1.2.3")
-	require.ErrorContains(t, err, "undefined: undefined", "the compiler's own words")
-	stale := testkit.Must(b.stale([]tool{small}))(t)
-	assert.Equal(t, []string{"small"}, stale)
+	require.ErrorContains(t, b.compile(t.Context(), small, "v1.2.3"), "undefined: undefined", "the compiler's own words")
+	assert.Equal(t, []string{"small"}, testkit.Must(b.stale([]tool{small}))(t))
 	assert.NoFileExists(t, filepath.Join(b.binDir, "small"))
 }
 
@@ -117,8 +112,7 @@ func TestEveryToolIsPinned(t *testing.T) {
 			if !tool.own() {
 				assert.Contains(t, gomod, tool.Package, "a tool of the module")
 			}
-			version := testkit.Must(b.version(t.Context(), tool))(t)
-			assert.Contains(t, gomod, tool.Module+" "+version)
+			assert.Contains(t, gomod, tool.Module+" "+testkit.Must(b.version(t.Context(), tool))(t))
 		})
 	}
 }
@@ -162,8 +156,7 @@ func TestTake(t *testing.T) {
 	for name, archive := range map[string]string{"a file": file, "a URL": server.URL + "/programs.tar.gz"} {
 		t.Run(name, func(t *testing.T) {
 			b := builderOf(t, small, root)
-			said := takeSmall(t, b, archive)
-			assert.Equal(t, "toolchain: 1 programs taken from the archive\n", said)
+			assert.Equal(t, "toolchain: 1 programs taken from the archive\n", takeSmall(t, b, archive))
 			assert.Empty(t, takeSmall(t, b, "nowhere"), "nothing is missing any more")
 		})
 	}
@@ -244,11 +237,9 @@ func TestReproducible(t *testing.T) {
 	root, file := archiveOf(t)
 	otherRoot, otherFile := archiveOf(t)
 	recorded := testkit.Must(readRecord(root))(t)
-	other := testkit.Must(readRecord(otherRoot))(t)
-	assert.Equal(t, recorded, other)
+	assert.Equal(t, recorded, testkit.Must(readRecord(otherRoot))(t))
 	sum := testkit.Must(process.Digest(file))(t)
-	otherSum := testkit.Must(process.Digest(otherFile))(t)
-	assert.Equal(t, sum, otherSum)
+	assert.Equal(t, sum, testkit.Must(process.Digest(otherFile))(t))
 }
 
 // TestRecord: what archive.json records is what the sandbox compiles now, and a fresh compilation of a
@@ -263,11 +254,9 @@ func TestRecord(t *testing.T) {
 	}
 	here := b.goVersion
 	b.goVersion = recorded.Go
-	same := testkit.Must(recorded.matches(archived, b))(t)
-	assert.True(t, same, command)
+	assert.True(t, testkit.Must(recorded.matches(archived, b))(t), command)
 	for i, p := range recorded.Programs {
-		version := testkit.Must(b.version(t.Context(), archived[i]))(t)
-		assert.Equal(t, version, p.Version, command)
+		assert.Equal(t, testkit.Must(b.version(t.Context(), archived[i]))(t), p.Version, command)
 	}
 	if recorded.Go != here {
 		t.Logf("recorded for %s: nothing is compiled by %s", recorded.Go, here)

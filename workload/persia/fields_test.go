@@ -110,8 +110,7 @@ func TestFields(t *testing.T) {
 			found := ""
 			for _, r := range deploy(t, test.stack, test.edits).Resources {
 				if strings.HasSuffix(r.TypeToken, ":"+kind) && r.Name == resource {
-					text := testkit.Must(json.Marshal(r.Inputs.Mappable()))(t)
-					found = strings.ReplaceAll(string(text), `\u0026`, "&")
+					found = strings.ReplaceAll(string(testkit.Must(json.Marshal(r.Inputs.Mappable()))(t)), `\u0026`, "&")
 				}
 			}
 			assert.Equal(t, len(test.has) > 0, found != "", "there is a %s", test.resource)

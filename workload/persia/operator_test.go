@@ -41,7 +41,6 @@ func TestDefinition(t *testing.T) {
 		assert.Equal(t, "string", limit.Type, name)
 		assert.NotEmpty(t, limit.Pattern, name)
 	}
-	text := testkit.Must(json.Marshal(crd))(t)
-	assert.NotContains(t, string(text), "int-or-string")
+	assert.NotContains(t, string(testkit.Must(json.Marshal(crd))(t)), "int-or-string")
 	assert.Contains(t, string(persiaJobsText), "int-or-string", "what there is to take away")
 }

@@ -327,8 +327,7 @@ func TestLaunchEnds(t *testing.T) {
 			completion.Env = append(os.Environ(), "PERSIA_COORDINATOR="+j.coordinator, "PERSIA_RUN=1", "PERSIA_TOKEN="+token,
 				"PERSIA_LAST_WORDS="+words, "no_proxy=127.0.0.1")
 			assert.Equal(t, test.status, begin(t, completion).status())
-			last := testkit.Must(answer.Read(testkit.Read(t, words)))(t)
-			assert.Equal(t, test.says, last.String())
+			assert.Equal(t, test.says, testkit.Must(answer.Read(testkit.Read(t, words)))(t).String())
 			assert.Zero(t, first.status())
 			text, _ = pushed.Load("PUT /metrics/job/criteo")
 			assert.Contains(t, text, fmt.Sprintf("\npersia_job_failed %d\n", min(test.status, 1)))

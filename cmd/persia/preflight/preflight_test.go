@@ -209,8 +209,7 @@ func TestRun(t *testing.T) {
 		})
 	}
 	t.Run("offline, without the plugin", func(t *testing.T) {
-		dir := folder(t, places)
-		require.NoError(t, os.RemoveAll(filepath.Join(dir, "bin")))
+		require.NoError(t, os.RemoveAll(filepath.Join(folder(t, places), "bin")))
 		checks := testkit.Must(Run(t.Context(), "dev", offline))(t)
 		for _, want := range []string{"missing gke-gcloud-auth-plugin: it is not on the PATH", "unchecked project: offline", "; needed: binaryauthorization.googleapis.com, cloudresourcemanager", "unchecked quota CPUS: the project did not answer; needed: 52, us-central1",
 			"unchecked machine g2-standard-32: the project did not answer; needed: in us-central1-a", "unchecked bucket absent: ", "unchecked image cache us-central1-docker.pkg.dev/my-project/hub: "} {

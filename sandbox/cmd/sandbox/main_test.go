@@ -31,8 +31,7 @@ func TestCompileSandbox(t *testing.T) {
 		_ = os.WriteFile(binary, []byte("old"), 0o755)
 		output, err := exec.Command(filepath.Join(root, "scripts/compile-sandbox.sh"), ".sandbox/bin/sandbox").CombinedOutput()
 		require.NoError(t, err, string(output))
-		text := testkit.Read(t, binary)
-		return text != "old"
+		return testkit.Read(t, binary) != "old"
 	}
 	for _, step := range []struct {
 		file string
@@ -57,13 +56,11 @@ func TestCompileSandbox(t *testing.T) {
 // TestMistake: a mistake in a stack file is said in its own words before anything is compiled or started.
 func TestMistake(t *testing.T) {
 	stacks, dir := t.TempDir(), t.TempDir()
-	text := testkit.Read(t, "../../../Pulumi.dev.yaml")
-	mistaken := strings.Replace(text, "machineType:", "machinetype:", 1)
+	mistaken := strings.Replace(testkit.Read(t, "../../../Pulumi.dev.yaml"), "machineType:", "machinetype:", 1)
 	require.NoError(t, os.WriteFile(filepath.Join(stacks, "Pulumi.dev.yaml"), []byte(mistaken), 0o600))
 	up := command(nil)
 	up.SetArgs([]string{"up", "--repository", "../../..", "--stacks", stacks, "--dir", dir})
 	assert.EqualError(t, up.Execute(), "stack configuration: 1 problem\n"+
 		"persia:nodePools[0].machinetype: unknown field; did you mean machineType?")
-	made := testkit.Must(os.ReadDir(dir))(t)
-	assert.Empty(t, made)
+	assert.Empty(t, testkit.Must(os.ReadDir(dir))(t))
 }

@@ -24,7 +24,7 @@ import (
 
 func TestARealPoolHasOneNode(t *testing.T) {
 	const oneNode = "node pool train: a real pool has one node: set nodes to 1, in one zone, without autoscaling"
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		count float64
 		body  google.Body
 		err   string
@@ -33,8 +33,7 @@ func TestARealPoolHasOneNode(t *testing.T) {
 		"two":        {count: 2, err: oneNode},
 		"two zones":  {count: 1, body: google.Body{"locations": []any{"us-central1-a", "us-central1-c"}}, err: oneNode},
 		"autoscaled": {count: 1, body: google.Body{"autoscaling": google.Body{"totalMaxNodeCount": 1.0}}, err: oneNode},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			body := google.Body{
 				"locations": []any{"us-central1-c"}, "nodeCount": test.count,

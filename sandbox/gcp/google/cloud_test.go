@@ -45,8 +45,7 @@ func TestCommandsShareAFolder(t *testing.T) {
 		}
 		require.NoError(t, group.Wait())
 	}
-	left := testkit.Must(os.ReadDir(parent))(t)
-	assert.Empty(t, left, "neither the folder nor the lock stays")
+	assert.Empty(t, testkit.Must(os.ReadDir(parent))(t), "neither the folder nor the lock stays")
 }
 
 // world is a cloud with a cluster in its network, and what goes with them.
