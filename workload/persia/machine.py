@@ -498,10 +498,10 @@ class Machine:
                 # The previous coordinator may have recorded the end of the job.
                 self.claim, self.load_at = UNREAD, self.now
         else:
-            if self.claimed is not None:
+            if self.claimed is not None or event.older:
                 # A write that was not held back, and replaces this claim nevertheless, has done so when it is renewed.
                 self.renewed = self.now + 2 * HELD_BACK - self.settings.lost_seconds / 3
-            elif event.older:
+            if event.older:
                 # The volume held back the last write of an older coordinator, which has replaced the record.
                 self.learn(event.older.get("attempt", 0))
             self.saved, self.claimed = self.sent, None
