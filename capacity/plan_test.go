@@ -39,9 +39,7 @@ func TestQuotas(t *testing.T) {
 		"attached GPUs and local SSDs": {Usage{Machine: machine(t, "n1-standard-8").WithGPUs("nvidia-tesla-t4", 2), Nodes: 3, LocalSSDs: 1},
 			[]string{"global CPUS_ALL_REGIONS 24", "global GPUS_ALL_REGIONS 6", "here CPUS 24", "here INSTANCES 3", "here IN_USE_ADDRESSES 1", "here LOCAL_SSD_TOTAL_GB 1125", "here NVIDIA_T4_GPUS 6"}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, texts(Quotas("here", []Usage{c.usage}, nil)))
-		})
+		assert.Equal(t, c.want, texts(Quotas("here", []Usage{c.usage}, nil)), name)
 	}
 	assert.Equal(t, []string{"here DISKS_TOTAL_GB 10", "here IN_USE_ADDRESSES 1", "here SSD_TOTAL_GB 50"},
 		texts(Quotas("here", nil, []Disk{{"pd-ssd", 20}, {"pd-balanced", 30}, {"pd-standard", 10}})), "of volumes")
@@ -95,13 +93,11 @@ func TestPlan(t *testing.T) {
 	for _, table := range plan.Decisive() {
 		all = append(all, table)
 	}
-	share := 0.9
-	plan.Trainings = append(plan.Trainings, Training{Job: "train, measured", Measured: &share})
+	plan.Trainings = append(plan.Trainings, Training{Job: "train, measured", Measured: new(0.9)})
 	changed, others = plan.Since(all)
 	assert.Empty(t, changed, "what was measured is no change")
 	assert.Contains(t, others, "train, measured")
-	last := 0.4
-	assert.Equal(t, "USD 1.70 an hour, 1,241 a month (+1.30 an hour)", plan.Cost(&last))
+	assert.Equal(t, "USD 1.70 an hour, 1,241 a month (+1.30 an hour)", plan.Cost(new(0.4)))
 	assert.Equal(t, "USD 1.70 an hour, 1,241 a month", plan.Cost(plan.HourlyCost))
 }
 
@@ -132,11 +128,9 @@ func TestMissing(t *testing.T) {
 		"none":          {0, alike, 10, true},
 		"several kinds": {4, append(alike, Pods{Name: "b", Count: 1, Requests: cpus(1, 1)}), 0, false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			missing, known := PoolPlan{Pool: Pool{Node: node(7, 27, 0, 98), Nodes: c.nodes, Pods: c.pods}}.Missing()
-			assert.Equal(t, c.missing, missing)
-			assert.Equal(t, c.known, known)
-		})
+		missing, known := PoolPlan{Pool: Pool{Node: node(7, 27, 0, 98), Nodes: c.nodes, Pods: c.pods}}.Missing()
+		assert.Equal(t, c.missing, missing, name)
+		assert.Equal(t, c.known, known, name)
 	}
 }
 
@@ -159,9 +153,8 @@ func TestShort(t *testing.T) {
 		"two":               {1, []Pods{{Name: "a", Count: 3, Requests: cpus(3, 10)}}, ""},
 		"nodes":             {1, []Pods{{Name: "a", Count: 2, Requests: pod, Apart: true}}, ""},
 	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, newPoolPlan(Pool{Node: room, Nodes: c.nodes, Pods: c.pods}, func(gcp.Machine, bool) (Price, bool) { return Price{}, false }).Short())
-		})
+		plan := newPoolPlan(Pool{Node: room, Nodes: c.nodes, Pods: c.pods}, func(gcp.Machine, bool) (Price, bool) { return Price{}, false })
+		assert.Equal(t, c.want, plan.Short(), name)
 	}
 }
 

@@ -49,9 +49,7 @@ func TestNeeded(t *testing.T) {
 		"GPU fragments, whole nodes first": {node(96, 512, 8, 110), []Pods{
 			{"whole", 2, gpus(8), 1, false}, {"half", 3, gpus(4), 0, false}}, 4},
 	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, c.want, Pool{Node: c.node, Pods: c.pods}.Needed())
-		})
+		assert.Equal(t, c.want, Pool{Node: c.node, Pods: c.pods}.Needed(), name)
 	}
 }
 
@@ -65,11 +63,8 @@ func TestNeededAgainstSearch(t *testing.T) {
 		pool := Pool{Node: node(float64(4+random.IntN(6)), float64(4+random.IntN(6)), 0, 110)}
 		for kind := range 1 + random.IntN(3) {
 			pool.Pods = append(pool.Pods, Pods{
-				Name:     fmt.Sprint(kind),
-				Count:    1 + random.IntN(4),
-				Requests: cpus(float64(1+random.IntN(4)), float64(1+random.IntN(4))),
-				Priority: random.IntN(2),
-				Apart:    random.IntN(6) == 0,
+				Name: fmt.Sprint(kind), Count: 1 + random.IntN(4),
+				Requests: cpus(float64(1+random.IntN(4)), float64(1+random.IntN(4))), Priority: random.IntN(2), Apart: random.IntN(6) == 0,
 			})
 		}
 		needed := pool.Needed()

@@ -101,8 +101,7 @@ func TestTenInterruptions(t *testing.T) {
 
 // TestMeasure: the row of a measured job has what was measured alone.
 func TestMeasure(t *testing.T) {
-	cost := 90.0
-	guess := Training{Job: "train", Checkpoint: 0.1, Restart: 0.2, BetweenFailures: 375, HourlyCost: &cost}
+	guess := Training{Job: "train", Checkpoint: 0.1, Restart: 0.2, BetweenFailures: 375, HourlyCost: new(90.0)}
 	for name, c := range map[string]struct{ record, want string }{
 		"no failure": {`{"job": "a/b/c/train", "ledger": {"training": 7100, "saving": 100, "checkpoints": 5}}`, "measured in 2.0 h none yet unknown 99% 91.27 USD"},
 		"two failures, after a night in a queue": {`{"ledger": {"waiting": 30600, "away": 28800, "starting": 360, "startup": 40, "training": 6000, "risk": 200, "training again": 400, "saving": 200, "checkpoints": 10},

@@ -13,13 +13,9 @@ func TestLocalSSDs(t *testing.T) {
 		want    []int
 	}{
 		{"n1-standard-1", []int{1, 2, 3, 4, 5, 6, 7, 8, 16, 24}},
-		{"n2-highmem-32", []int{4, 8, 16, 24}},
-		{"a3-highgpu-8g", []int{16}},
-		{"a3-megagpu-8g", []int{16}},
-		{"a3-ultragpu-8g", []int{32}},
-		{"m1-ultramem-80", nil},
-		{"m1-ultramem-160", nil},
-		{"e2-standard-8", nil},
+		{"n2-highmem-32", []int{4, 8, 16, 24}}, {"a3-highgpu-8g", []int{16}},
+		{"a3-megagpu-8g", []int{16}}, {"a3-ultragpu-8g", []int{32}}, {"m1-ultramem-80", nil},
+		{"m1-ultramem-160", nil}, {"e2-standard-8", nil},
 	} {
 		m, ok := Lookup(c.machine)
 		require.True(t, ok, c.machine)

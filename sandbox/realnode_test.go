@@ -14,8 +14,7 @@ import (
 )
 
 func TestFindRealNode(t *testing.T) {
-	images, err := filepath.Abs("images")
-	require.NoError(t, err)
+	images := testkit.Must(filepath.Abs("images"))(t)
 	for name, c := range map[string]struct {
 		said RealNode
 		last string
@@ -35,11 +34,7 @@ func TestFindRealNode(t *testing.T) {
 				require.NoError(t, os.WriteFile(f.realNode(), []byte(c.last), 0o600))
 			}
 			found, err := findRealNode(c.said, f)
-			if c.err != "" {
-				assert.ErrorContains(t, err, c.err)
-				return
-			}
-			require.NoError(t, err)
+			testkit.Fails(t, err, c.err)
 			assert.Equal(t, c.want, found)
 		})
 	}
@@ -68,11 +63,7 @@ func TestNodeOfOtherImagesIsAnother(t *testing.T) {
 			before := testkit.Must(nodeProgram("sandbox", o))(t)
 			c.change(&o)
 			after := testkit.Must(nodeProgram("sandbox", o))(t)
-			if c.want {
-				assert.NotEqual(t, before, after)
-			} else {
-				assert.Equal(t, before, after)
-			}
+			assert.Equal(t, c.want, !assert.ObjectsAreEqual(before, after), "%v and %v", before, after)
 		})
 	}
 }

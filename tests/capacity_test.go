@@ -31,8 +31,7 @@ func loadStack(configuration map[string]string, folder string) (*config.Stack, e
 func TestPlanCountsWhatIsRegistered(t *testing.T) {
 	for _, path := range []string{"Pulumi.dev.yaml", "Pulumi.prod.yaml"} {
 		t.Run(path, func(t *testing.T) {
-			configuration := programtest.ReadStack(t, path)
-			loaded := testkit.Must(loadStack(configuration, "."))(t)
+			loaded := testkit.Must(loadStack(programtest.ReadStack(t, path), "."))(t)
 			planned := map[string]capacity.Resources{}
 			for _, pool := range loaded.Plan().Pools {
 				planned[pool.Name] = pool.Used
@@ -64,11 +63,7 @@ func registeredRequests(t *testing.T, recorder *testkit.Recorder) map[string]cap
 			return q.Value()
 		}
 		total[pool] = total[pool].Plus(capacity.Resources{
-			MilliCPU:    amount(corev1.ResourceCPU),
-			MemoryBytes: amount(corev1.ResourceMemory),
-			GPUs:        amount("nvidia.com/gpu"),
-			Pods:        1,
-
+			MilliCPU: amount(corev1.ResourceCPU), MemoryBytes: amount(corev1.ResourceMemory), GPUs: amount("nvidia.com/gpu"), Pods: 1,
 			EphemeralBytes: amount(corev1.ResourceEphemeralStorage),
 		}.Times(int(count)))
 	}

@@ -54,10 +54,7 @@ func TestHoldsOneStack(t *testing.T) {
 				state.Resources = map[resource.URN]map[string]any{policy: {"metadata": map[string]any{"annotations": map[string]any{"persia.com/stack": "acme/persia/dev@shared"}}}}
 			}
 			err := CheckCluster(t.Context(), cluster(t, answering(t, test.answers, test.status)), state)
-			if test.says == nil {
-				assert.NoError(t, err)
-				return
-			}
+			assert.Equal(t, test.says == nil, err == nil, "%v", err)
 			for _, text := range test.says {
 				assert.ErrorContains(t, err, text)
 			}

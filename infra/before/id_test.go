@@ -24,10 +24,8 @@ func TestNames(t *testing.T) {
 		{ID{"acme", "persia", long, ""}, "persia-a-stack-with-a-name-that-is-longer-than-a-label-b9ec97fe",
 			"criteo.a-stack-with-a-name-that-is-longer-than-a-label-of-kub-a1d6504b"},
 	} {
-		t.Run(c.id.String(), func(t *testing.T) {
-			assert.Equal(t, c.id, parse(c.id.String(), ID{}))
-			assert.Equal(t, c.label, c.id.Label())
-			assert.Equal(t, c.account, c.id.ServiceAccount("criteo"))
-		})
+		assert.Equal(t, c.id, parse(c.id.String(), ID{}))
+		assert.Equal(t, c.label, c.id.Label(), c.id)
+		assert.Equal(t, c.account, c.id.ServiceAccount("criteo"), c.id)
 	}
 }

@@ -95,9 +95,7 @@ func TestReplaceWarning(t *testing.T) {
 		"nothing is replaced":      {nil, "a", true},
 		"another cluster is named": {&gke.Replacement{Cluster: "a"}, "b", true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			warning := gke.ReplaceWarning(c.replaced, config.Cluster{Replace: c.replace})
-			assert.Equal(t, c.warns, warning != "", "%q", warning)
-		})
+		warning := gke.ReplaceWarning(c.replaced, config.Cluster{Replace: c.replace})
+		assert.Equal(t, c.warns, warning != "", "%s: %q", name, warning)
 	}
 }

@@ -116,12 +116,8 @@ func TestTakenOver(t *testing.T) {
 			configuration := withVolume(t, test.source(map[string]any{}))
 			recorder := programtest.MustDeploy(t, configuration, left(programtest.ThisStack))
 			assert.Equal(t, test.id, recorder.One(t, test.typeToken, test.name).RegisterRPC.GetImportId())
-			network := recorder.One(t, testkit.Network, "persia-dev").RegisterRPC.GetImportId()
-			if test.typeToken == testkit.FilestoreInstance {
-				assert.Equal(t, "projects/my-project/global/networks/persia-dev", network)
-			} else {
-				assert.Empty(t, network)
-			}
+			network := map[string]string{testkit.FilestoreInstance: "projects/my-project/global/networks/persia-dev"}[test.typeToken]
+			assert.Equal(t, network, recorder.One(t, testkit.Network, "persia-dev").RegisterRPC.GetImportId(), "only an instance needs it")
 
 			recorder, err := programtest.Deploy(t, configuration, left("persia-other"))
 			require.ErrorContains(t, err, "exists already, and the stack persia-other has created it; remove create")

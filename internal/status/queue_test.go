@@ -15,9 +15,8 @@ func condition(kind, reason string, status metav1.ConditionStatus) metav1.Condit
 
 // inQueue returns the workload of a job, as Kueue v0.16.1 writes it.
 func inQueue(job, queue string, conditions ...metav1.Condition) record {
-	controller := true
 	w := record{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "persia", Name: "jobset-" + job + "-4a113", OwnerReferences: []metav1.OwnerReference{{Name: job, Controller: &controller}},
+		Namespace: "persia", Name: "jobset-" + job + "-4a113", OwnerReferences: []metav1.OwnerReference{{Name: job, Controller: new(true)}},
 	}}
 	w.Spec.QueueName, w.Status.Conditions = queue, conditions
 	return w

@@ -14,10 +14,9 @@ import (
 // TestOf checks how jobs go on, and whether all have ended.
 func TestOf(t *testing.T) {
 	pod := func(job, role string, status corev1.PodStatus) corev1.Pod {
-		controller := true
 		return corev1.Pod{Status: status, ObjectMeta: metav1.ObjectMeta{
 			Labels:          map[string]string{"persia_job": job, "app.kubernetes.io/name": role},
-			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(job), Controller: &controller}},
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(job), Controller: new(true)}},
 		}}
 	}
 	replica := func(ready corev1.ConditionStatus) corev1.Pod {

@@ -156,8 +156,7 @@ func TestATerminatingPodsProgramEnds(t *testing.T) {
 	pod := boundPod("p")
 	a.create(t, pod)
 	a.awaitLog(t, "p", "pid", 1)
-	now := metav1.Now()
-	pod.DeletionTimestamp = &now
+	pod.DeletionTimestamp = new(metav1.Now())
 	testkit.Must(a.client.CoreV1().Pods("n").Update(t.Context(), pod, metav1.UpdateOptions{}))(t)
 	a.awaitLog(t, "p", "asked to end", 1)
 }

@@ -76,9 +76,7 @@ func TestEnvironment(t *testing.T) {
 			[]string{"A=$(NAME)", "NAME=p"},
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, testkit.Must(environment(pod, corev1.Container{Env: test.env}))(t))
-		})
+		assert.Equal(t, test.want, testkit.Must(environment(pod, corev1.Container{Env: test.env}))(t), name)
 	}
 }
 

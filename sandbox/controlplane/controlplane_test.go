@@ -53,11 +53,9 @@ func TestWhoseProcess(t *testing.T) {
 		"kwokctl of another cluster": {"/tools/kwokctl create cluster --name prod --config /sandbox/prod/kwokctl.yaml", "", false},
 		"another kwokctl":            {"/usr/bin/kwokctl create cluster --config /sandbox/dev/kwokctl.yaml", "", false},
 	} {
-		t.Run(name, func(t *testing.T) {
-			p := process.Process{Command: test.command}
-			assert.Equal(t, test.component, c.component(p))
-			assert.Equal(t, test.kwokctl, c.isKwokctl(p))
-		})
+		p := process.Process{Command: test.command}
+		assert.Equal(t, test.component, c.component(p), name)
+		assert.Equal(t, test.kwokctl, c.isKwokctl(p), name)
 	}
 }
 

@@ -34,8 +34,7 @@ func (r *training) watchAlerts(t *testing.T, jobs ...string) alerts {
 	dir := t.TempDir()
 	output, err := exec.Command(filepath.Join(repository, "scripts", "prometheus.sh"), dir).CombinedOutput()
 	require.NoError(t, err, "%s", output)
-	rest := testkit.Must(r.s.Cluster().RESTConfig())(t)
-	client := testkit.Must(dynamic.NewForConfig(rest))(t)
+	client := testkit.Must(dynamic.NewForConfig(testkit.Must(r.s.Cluster().RESTConfig())(t)))(t)
 	rules, err := client.Resource(schema.GroupVersionResource{Group: "monitoring.googleapis.com", Version: "v1", Resource: "rules"}).
 		Namespace("persia").Get(t.Context(), "persia", metav1.GetOptions{})
 	require.NoError(t, err)

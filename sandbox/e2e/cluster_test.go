@@ -59,8 +59,7 @@ func (c cluster) nodes() map[string]corev1.Node {
 // pods returns the pods of a namespace that a label selector selects.
 func (c cluster) pods(namespace, selector string) []corev1.Pod {
 	c.t.Helper()
-	list := testkit.Must(c.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector}))(c.t)
-	return list.Items
+	return testkit.Must(c.CoreV1().Pods(namespace).List(c.t.Context(), metav1.ListOptions{LabelSelector: selector}))(c.t).Items
 }
 
 // assertOn checks that count pods are running and ready, each on a node of the pool.

@@ -49,8 +49,7 @@ func TestKubernetesProvider(t *testing.T) {
 		assert.NoError(t, err)
 	})
 	t.Run("what is gone is not updated", func(t *testing.T) {
-		settings := `{apiVersion: v1, kind: ConfigMap, metadata: {name: gone, namespace: default}}`
-		_, err := strict.update(settings)
+		_, err := strict.update(`{apiVersion: v1, kind: ConfigMap, metadata: {name: gone, namespace: default}}`)
 		assert.ErrorContains(t, err, `configmaps "gone" not found`)
 	})
 	t.Run("a field that the program leaves out is removed", func(t *testing.T) {

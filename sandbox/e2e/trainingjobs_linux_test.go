@@ -183,8 +183,7 @@ func (r *training) deletePods(t *testing.T, pods ...corev1.Pod) {
 // pod returns a replica of a job, named as with a StatefulSet.
 func (r *training) pod(t *testing.T, name string) corev1.Pod {
 	t.Helper()
-	found := testkit.Must(r.CoreV1().Pods("persia").Get(t.Context(), r.nameOf("persia", name), metav1.GetOptions{}))(t)
-	return *found
+	return *testkit.Must(r.CoreV1().Pods("persia").Get(t.Context(), r.nameOf("persia", name), metav1.GetOptions{}))(t)
 }
 
 // checkpointVolume is the volume of the trainings, a folder of the host.

@@ -88,10 +88,8 @@ func newStack(t *testing.T, folder string) *engine {
 	client, definitions := fake.NewSimpleClientset(), newExtensions()
 	cloud := google.New(filepath.Join(t.TempDir(), "storage"))
 	provider := testkit.Must(New("7.38.0", gke.Engine{
-		Cloud:      cloud,
-		Client:     client,
-		Extensions: definitions,
-		Config:     &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
+		Cloud: cloud, Client: client, Extensions: definitions,
+		Config: &rest.Config{Host: "https://127.0.0.1:6443", TLSClientConfig: rest.TLSClientConfig{CAData: []byte("certificate")}},
 	}))(t)
 	e := &engine{T: t, Provider: provider, cloud: cloud, client: client, folder: absolute}
 	return e.another("dev")

@@ -15,8 +15,7 @@ import (
 // TestFaults: the program refuses a stack file by path, the provider or Google by object, in at most six lines.
 func TestFaults(t *testing.T) {
 	const program, google = "stack configuration: 1 problem\n", "googleapi: Error 4"
-	const provider = "invalid value for name ("
-	const cluster = "container/cluster:Cluster::persia"
+	const provider, cluster = "invalid value for name (", "container/cluster:Cluster::persia"
 	const bucket, share = "storage/bucket:Bucket::gs://my", "filestore/instance:Instance::us-central1-"
 	const pool, pools, volumes = "nodes: 4", "persia:nodePools[0].", "persia:storage[0]."
 	const created = "my-project-checkpoints, create: {"

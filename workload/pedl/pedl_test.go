@@ -35,10 +35,8 @@ func TestSupportResult(t *testing.T) {
 		"not that":   {[]any{condition("Suspended", "True", "", ""), condition("Complete", "False", "", "")}, "Running"},
 		"not at all": {nil, "Running"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			result := testkit.Must(supportResult(map[string]any{"active": 1.0, "conditions": c.conditions}))(t)
-			assert.Equal(t, c.want, result)
-		})
+		result := testkit.Must(supportResult(map[string]any{"active": 1.0, "conditions": c.conditions}))(t)
+		assert.Equal(t, c.want, result, name)
 	}
 	_, err := supportResult(map[string]any{"conditions": "?"})
 	assert.ErrorContains(t, err, "status of test-pedl-support")

@@ -37,31 +37,19 @@ var ofJobs = []string{`persia_job=~"$job"`, `cluster=~"$cluster"`}
 var exporters = map[string]exporter{
 	// launch.py, machine.py, and the training scripts of the examples: TestPushedMetrics.
 	"replicas": {ofJobs, map[string]string{
-		"persia_replica_attempt":      gauge,
-		"persia_replica_alive":        gauge,
-		"persia_replica_finished":     gauge,
-		"persia_replica_blocked":      gauge,
-		"persia_replica_memory_ratio": gauge,
+		"persia_replica_attempt": gauge, "persia_replica_alive": gauge, "persia_replica_finished": gauge,
+		"persia_replica_blocked": gauge, "persia_replica_memory_ratio": gauge,
 	}},
 	"coordinator": {ofJobs, map[string]string{
-		"persia_job_attempt":                     gauge,
-		"persia_job_failed":                      gauge,
-		"persia_job_failures":                    gauge,
-		"persia_job_stuck":                       gauge,
-		"persia_job_unsaved_attempts":            gauge,
-		"persia_job_unsaved_seconds":             gauge,
-		"persia_job_checkpoint_interval_seconds": gauge,
-		"persia_job_ended_attempts":              gauge,
-		"persia_job_seconds":                     gauge,
-		"persia_job_partial_attempts":            gauge,
-		"persia_job_failures_total":              counter,
-		"persia_job_slow_ratio":                  gauge,
+		"persia_job_attempt": gauge, "persia_job_failed": gauge, "persia_job_failures": gauge,
+		"persia_job_stuck": gauge, "persia_job_unsaved_attempts": gauge, "persia_job_unsaved_seconds": gauge,
+		"persia_job_checkpoint_interval_seconds": gauge, "persia_job_ended_attempts": gauge,
+		"persia_job_seconds": gauge, "persia_job_partial_attempts": gauge, "persia_job_failures_total": counter,
+		"persia_job_slow_ratio": gauge,
 	}},
 	"training scripts": {ofJobs, map[string]string{
-		"persia_model_loss":            gauge,
-		"persia_model_auc":             gauge,
-		"persia_model_rows_per_second": gauge,
-		"persia_model_step_seconds":    gauge,
+		"persia_model_loss": gauge, "persia_model_auc": gauge, "persia_model_rows_per_second": gauge,
+		"persia_model_step_seconds": gauge,
 	}},
 
 	// The Pushgateway's own, for all that push to it.
@@ -69,23 +57,14 @@ var exporters = map[string]exporter{
 
 	// In files below rust/ in the latest source of https://github.com/PersiaML/PERSIA.
 	"persia-embedding-server/src/embedding_worker_service/mod.rs": {ofJobs, map[string]string{
-		"batch_unique_indices_rate":        gauge,
-		"num_pending_batches":              gauge,
-		"staleness":                        gauge,
-		"nan_count":                        counter,
-		"nan_grad_skipped":                 counter,
-		"lookup_preprocess_time_cost_sec":  gauge,
-		"lookup_rpc_time_cost_sec":         gauge,
-		"lookup_postprocess_time_cost_sec": gauge,
-		"lookup_total_time_cost_sec":       gauge,
-		"update_gradient_time_cost_sec":    gauge,
+		"batch_unique_indices_rate": gauge, "num_pending_batches": gauge, "staleness": gauge, "nan_count": counter,
+		"nan_grad_skipped": counter, "lookup_preprocess_time_cost_sec": gauge, "lookup_rpc_time_cost_sec": gauge,
+		"lookup_postprocess_time_cost_sec": gauge, "lookup_total_time_cost_sec": gauge,
+		"update_gradient_time_cost_sec": gauge,
 	}},
 	"persia-embedding-server/src/embedding_parameter_service/mod.rs": {ofJobs, map[string]string{
-		"index_miss_count":             counter,
-		"index_miss_ratio":             gauge,
-		"gradient_id_miss_count":       counter,
-		"lookup_hashmap_time_cost_sec": gauge,
-		"set_embedding_time_cost_sec":  gauge,
+		"index_miss_count": counter, "index_miss_ratio": gauge, "gradient_id_miss_count": counter,
+		"lookup_hashmap_time_cost_sec": gauge, "set_embedding_time_cost_sec": gauge,
 	}},
 
 	// GKE's own DCGM exporter, of persia:cluster.monitoring.components. Its metrics and labels
@@ -94,22 +73,16 @@ var exporters = map[string]exporter{
 	// GKE collects them without the labels of the exporter's pod (scrape-config.txt), so
 	// namespace and pod are of the pod that has the GPU.
 	"DCGM exporter": {[]string{`namespace="persia"`, `pod=~"($job)-nn-worker-.*"`, `cluster=~"$cluster"`}, map[string]string{
-		"DCGM_FI_PROF_SM_ACTIVE": gauge,
-		"DCGM_FI_DEV_GPU_UTIL":   gauge,
-		"DCGM_FI_DEV_FB_USED":    gauge,
-		"DCGM_FI_DEV_FB_TOTAL":   gauge,
+		"DCGM_FI_PROF_SM_ACTIVE": gauge, "DCGM_FI_DEV_GPU_UTIL": gauge, "DCGM_FI_DEV_FB_USED": gauge,
+		"DCGM_FI_DEV_FB_TOTAL": gauge,
 	}},
 
 	// The exporter of persia:nats.metrics has a gauge for each number of /varz, which TestNATS in sandbox/e2e asks:
 	// https://github.com/nats-io/prometheus-nats-exporter/blob/main/collector/collector.go (initMetricsFromServers).
 	"NATS exporter": {[]string{`namespace="nats-io"`, `($job)-nats`, `cluster=~"$cluster"`}, map[string]string{
-		"gnatsd_varz_in_msgs":        total,
-		"gnatsd_varz_out_msgs":       total,
-		"gnatsd_varz_in_bytes":       total,
-		"gnatsd_varz_out_bytes":      total,
-		"gnatsd_varz_slow_consumers": total,
-		"gnatsd_varz_connections":    gauge,
-		"gnatsd_varz_mem":            gauge,
+		"gnatsd_varz_in_msgs": total, "gnatsd_varz_out_msgs": total, "gnatsd_varz_in_bytes": total,
+		"gnatsd_varz_out_bytes": total, "gnatsd_varz_slow_consumers": total, "gnatsd_varz_connections": gauge,
+		"gnatsd_varz_mem": gauge,
 	}},
 }
 

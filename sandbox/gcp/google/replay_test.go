@@ -182,8 +182,7 @@ func differences(at string, want, got any) []string {
 		paths = append(paths, at)
 	}
 	for name, value := range wanted {
-		path := strings.TrimPrefix(at+"."+name, ".")
-		paths = append(paths, differences(path, value, object[name])...)
+		paths = append(paths, differences(strings.TrimPrefix(at+"."+name, "."), value, object[name])...)
 	}
 	sort.Strings(paths)
 	return paths
