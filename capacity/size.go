@@ -86,8 +86,8 @@ func tables(places float64) (tables, capacity int64) {
 
 // String returns a table for people.
 func (s Servers) String() string {
-	t := newTable("MEMORY", "SERVERS", "MACHINES", "CHECKPOINT", "USD A MONTH")
-	t.row(amount(float64(s.GiB)*float64(s.Replicas), 1024, "GiB", "TiB"), fmt.Sprint(s.Replicas),
+	t := newTable("MEMORY", "SERVERS", "CAPACITY", "MACHINES", "CHECKPOINT", "USD A MONTH")
+	t.row(amount(float64(s.GiB)*float64(s.Replicas), 1024, "GiB", "TiB"), fmt.Sprint(s.Replicas), fmt.Sprint(s.Capacity),
 		fmt.Sprintf("%d × %s", s.Nodes, s.Machine.Type), amount(s.CheckpointBytes/1e9, 1000, "GB", "TB"),
 		thousands(int(s.HourlyCost*hoursAMonth)))
 	return filled(t)[0]

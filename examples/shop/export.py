@@ -23,7 +23,7 @@ def lookups(vocabulary):
             yield PersiaBatch([IDTypeFeature(name, list(chunk.reshape(-1, 1)))], requires_grad=False, meta=f"{name} {start}".encode())
 
 
-def write(folder, model, scores, dataset):
+def write(folder, model, scores, dataset, tell):
     vocabulary = visits.vocabulary()
     vectors = {name: {} for name in vocabulary}
     with eval_ctx(model=model) as ctx, torch.no_grad():
@@ -31,6 +31,7 @@ def write(folder, model, scores, dataset):
             name, start = batch.consume_all_meta_data().decode().split()
             _, embeddings, _ = ctx.prepare_features(batch)
             vectors[name][int(start)] = embeddings[0].float().cpu().numpy().copy()
+            tell()
     os.makedirs(folder, exist_ok=True)
     arrays = {name + "_ids": ids for name, ids in vocabulary.items()}
     arrays.update({name: np.concatenate([chunks[start] for start in sorted(chunks)]) for name, chunks in vectors.items()})

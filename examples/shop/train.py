@@ -103,7 +103,7 @@ def finish(model, trained):
     }
     metrics.push({"auc": result["auc"]})
     if "PERSIA_CKPT_DIR" in os.environ:
-        export.write(os.path.join(os.environ["PERSIA_CKPT_DIR"], "export"), model, scores, Batches)
+        export.write(os.path.join(os.environ["PERSIA_CKPT_DIR"], "export"), model, scores, Batches, tell)
     print("RESULT " + json.dumps(result), flush=True)
     if result["auc"] < result["best_auc"] - 0.02:
         raise SystemExit("the model has not learned the rule")
