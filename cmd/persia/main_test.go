@@ -67,3 +67,12 @@ func TestExitCodes(t *testing.T) {
 		assert.Contains(t, stdout.String(), "Examples:\n  bin/persia "+command)
 	}
 }
+
+func TestNoStackSelected(t *testing.T) {
+	folder := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(folder, "pulumi"), []byte("#!/bin/sh\necho error: no stack selected >&2; exit 255\n"), 0o700))
+	t.Setenv("PATH", folder+":/bin")
+	var stderr bytes.Buffer
+	assert.Equal(t, 2, run(t.Context(), []string{"comment"}, &stderr, &stderr))
+	assert.Contains(t, stderr.String(), "no stack is selected: write --stack, or run `pulumi stack select`: error: no stack selected")
+}
