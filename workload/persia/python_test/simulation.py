@@ -555,7 +555,8 @@ class World:
             training.batches += 5
             if self.poisoned == training.lineage:
                 self.fail_command(training.commands[machine.NN_WORKER, 0].pod, 0)
-            elif self.settings.partial and training.batches % DENSE == 0 and self.now >= self.volume.full_until:
+                continue  # it completes no checkpoint
+            if self.settings.partial and training.batches % DENSE == 0 and self.now >= self.volume.full_until:
                 states = sorted(path for path, state in self.volume.dense.items() if state[0] == training.lineage)
                 for path in states[:-1]:
                     del self.volume.dense[path]
