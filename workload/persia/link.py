@@ -62,9 +62,10 @@ class Link:
         for last in ([False] if self.connection else []) + [True]:
             try:
                 return self.exchange(body)
-            except (OSError, ValueError, http.client.HTTPException):
+            except (OSError, ValueError, http.client.HTTPException) as error:
                 self.leave()
-                if last:
+                # What has not answered would not on another connection: its pod may have gone.
+                if last or isinstance(error, socket.timeout):
                     raise
 
     def exchange(self, body):

@@ -1,6 +1,7 @@
 import http.client
 import io
 import json
+import socket
 import unittest
 from unittest import mock
 
@@ -52,6 +53,13 @@ class Links(unittest.TestCase):
         self.link.addresses = ["a"]
         with mock.patch.object(Connection, "getresponse", side_effect=[http.client.RemoteDisconnected(), mock.Mock(status=200, read=lambda: b"{}")]):
             self.assertEqual({}, self.link.ask({}))
+
+    def test_a_pod_that_has_gone_costs_one_wait(self):
+        self.link.ask({})
+        Connection.answers["a"] = socket.timeout()
+        self.assertRaises(socket.timeout, self.link.ask, {})
+        self.assertEqual({"order": "stop"}, self.link.ask({}))
+        self.assertEqual(["a", "b"], Connection.opened)
 
     def test_another_address_is_tried_when_one_fails(self):
         for failure in (OSError(), http.client.IncompleteRead(b"half"), (200, "no JSON"), (503, "")):
