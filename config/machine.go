@@ -104,7 +104,7 @@ const (
 	InstallerUbuntu  Installer = "ubuntu-daemonset"
 )
 
-// NVIDIADriver is how GPU nodes get their driver.
+// NVIDIADriver selects how GPU nodes get their driver.
 type NVIDIADriver struct {
 	// Installer is managed, by GKE, or ubuntu-daemonset, NVIDIA's installer for nodes with Ubuntu.
 	Installer Installer `json:"installer,omitempty" default:"managed" enum:"managed,ubuntu-daemonset"`

@@ -89,7 +89,7 @@ type Disk struct {
 	SizeGB int `json:"sizeGb,omitempty" default:"100"`
 }
 
-// Upgrade is how many nodes GKE upgrades at once.
+// Upgrade limits how many nodes GKE upgrades at once.
 type Upgrade struct {
 	// MaxSurge is how many nodes an upgrade adds. Default 1 for every 20 nodes, but 0 for GPU pools, reservations, M1
 	// to M4, and pools for roles only.

@@ -15,8 +15,8 @@ import (
 
 // A role may name several node pools, best first. Job and Role have them as one name, with commas, and Stack.Pool makes one
 // pool of them: the capacity plan, the queues, and the rules see a pool whose node is as small as the smallest of the list.
-// In the cluster, a compute class has GKE try them in this order (GKE, "About custom compute classes"). For pools with queued
-// provisioning, of which GKE documents no compute class, the provisioner asks in this order.
+// In the cluster, a compute class has GKE try them in this order (GKE, "About custom compute classes"). GKE documents no compute
+// classes for pools with queued provisioning, so the provisioner asks for their nodes in this order.
 
 // poolsIn returns the names in the nodePool of a role.
 func poolsIn(nodePool string) []string { return strings.Split(nodePool, ",") }

@@ -19,10 +19,10 @@ type Queue struct {
 	Teams []Team `json:"teams,omitempty" unique:"name"`
 	// Priorities are names for numbers. The name default is for jobs without one, and is 0 unless you set it.
 	Priorities []QueuePriority `json:"priorities,omitempty" unique:"name"`
-	// WithinTeam is which jobs stop for a waiting one of the same team: Never, LowerPriority, or
+	// WithinTeam chooses which jobs stop for a waiting one of the same team: Never, LowerPriority, or
 	// LowerOrNewerEqualPriority.
 	WithinTeam string `json:"withinTeam,omitempty" default:"LowerPriority" enum:"Never,LowerPriority,LowerOrNewerEqualPriority"`
-	// BetweenTeams is which jobs on borrowed nodes stop when the owner needs these: Never, LowerPriority, or Any.
+	// BetweenTeams says which jobs on borrowed nodes stop when the owner needs these: Never, LowerPriority, or Any.
 	BetweenTeams string `json:"betweenTeams,omitempty" default:"Any" enum:"Never,LowerPriority,Any"`
 	// StartMinutes is how long an admitted job may lack replicas. Then it releases its nodes and waits.
 	StartMinutes int `json:"startMinutes,omitempty" default:"30" max:"1440"`

@@ -171,7 +171,7 @@ func grants(t *testing.T, r *testkit.Recorder) {
 	}
 }
 
-// undisturbed are the API groups that no webhook on GKE's nodes sees: Kubernetes' own, and those of installed controllers.
+// undisturbed has the API groups of Kubernetes and of the controllers that the stack installs. The API server calls no webhook on nodes for them.
 var undisturbed = []string{
 	"core", "apps", "batch", "policy", "networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io", "scheduling.k8s.io",
 	"apiextensions.k8s.io", "admissionregistration.k8s.io", "nats.io", "persia.com", "jobset.x-k8s.io", "kueue.x-k8s.io",

@@ -229,7 +229,7 @@ func PlacementOn(pool config.Pool) kube.Placement {
 }
 
 // ownTaints returns the taints that the program gives to a pool. One keeps pods off nodes that Google may reclaim, and one
-// keeps those of other lists off.
+// keeps out pods that do not select the pool's list.
 func ownTaints(pool config.Pool) []config.Taint {
 	all := slices.Clip(pool.Taints)
 	if pool.Spot {

@@ -24,7 +24,7 @@ var seeds = map[string]string{
 		"resources": {"limits": {"cpu": "4", "memory": "8Gi"}}}`,
 }
 
-// TestSeedNATS compares the objects with testdata, every field of which the operator reads in sandbox/e2e.
+// TestSeedNATS compares the objects with testdata. In sandbox/e2e, the operator reads each of their fields.
 func TestSeedNATS(t *testing.T) {
 	for name, settings := range seeds {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func (r *report) authPlugin() {
 	r.add(gcp.AuthPlugin, OK, "on the PATH", "")
 }
 
-// Install is what to do about a program that is not on the PATH.
+// Install tells users where to read how to install a missing program.
 const Install = "install it as docs/start/google-cloud.md#1-programs says"
 
 // otherCredentials are variables that give Google's provider other credentials than gke-gcloud-auth-plugin has: the
