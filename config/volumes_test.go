@@ -1,6 +1,7 @@
 package config
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -11,6 +12,7 @@ import (
 
 	"persia/config/input"
 	"persia/gcp"
+	"persia/internal/testkit/advice"
 )
 
 var kmsKey = keyIn("us-central1")
@@ -46,6 +48,35 @@ func problem(t *testing.T, text string, site *Site, users volumeUsers) error {
 	checkVolumeList(p, list, volumes, site, func(string) volumeUsers { return users })
 	p.Advise(func(input.Edits) *input.Problems { return &input.Problems{} })
 	return p.Err()
+}
+
+// refused asserts that there is one problem, of some words, and that following its advice solves it.
+func refused(t *testing.T, text string, site *Site, users volumeUsers, want string) {
+	t.Helper()
+	err := problem(t, text, site, users)
+	require.ErrorContains(t, err, want)
+	assert.Equal(t, 1, strings.Count(err.Error(), "\n"), "one mistake, one problem: %s", err)
+	line := strings.Split(err.Error(), "\n")[1]
+	path, _, _ := strings.Cut(line, ": ")
+	advice.Follow(t, path, line, nil, func(edits map[string]any) (int, string) {
+		var volumes any
+		require.NoError(t, yaml.Unmarshal([]byte(text), &volumes))
+		keys := input.Values{list.String(): volumes}
+		users := users
+		for path, value := range edits {
+			if strings.HasSuffix(path, ".readOnly") {
+				users.ReadOnly = true // every mount
+			} else {
+				keys.Set(path, value)
+			}
+		}
+		edited, err := yaml.Marshal(keys[list.String()])
+		require.NoError(t, err)
+		if err := problem(t, string(edited), site, users); err != nil {
+			return strings.Count(err.Error(), "\n"), err.Error()
+		}
+		return 0, ""
+	})
 }
 
 // over returns a volume with a source.
@@ -121,9 +152,7 @@ func TestRefused(t *testing.T) {
 			if test.site != nil {
 				stack = test.site
 			}
-			err := problem(t, test.volumes, stack, volumeUsers{ReadOnly: true})
-			require.ErrorContains(t, err, test.want)
-			assert.Contains(t, err.Error(), ": 1 problem\n", "one mistake is reported once")
+			refused(t, test.volumes, stack, volumeUsers{ReadOnly: true}, test.want)
 		})
 	}
 }
@@ -178,12 +207,11 @@ func TestUsers(t *testing.T) {
 		"bucket of two nodes":                 {over("gcsFuse: {bucket: other}"), volumeUsers{Pools: []Pool{two}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := problem(t, test.volumes, created, test.users)
 			if test.want == "" {
-				require.NoError(t, err)
+				require.NoError(t, problem(t, test.volumes, created, test.users))
 				return
 			}
-			require.ErrorContains(t, err, test.want)
+			refused(t, test.volumes, created, test.users, test.want)
 		})
 	}
 }

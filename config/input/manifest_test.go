@@ -2,6 +2,7 @@ package input_test
 
 import (
 	"io/fs"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -188,7 +189,7 @@ func TestSeveralDocuments(t *testing.T) {
 	assert.Equal(t, []string{"adult-income", "second", "third"}, names)
 }
 
-// TestManifestRefuses checks the message for each mistake in a manifest.
+// TestManifestRefuses checks the message for each mistake in a manifest, and follows its advice.
 func TestManifestRefuses(t *testing.T) {
 	const file = "persia:jobs[0].manifest(jobs/train.yml)"
 	const job, nats = file + "[0]", file + "[1]"
@@ -226,6 +227,15 @@ func TestManifestRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := loadManifest(t, nil, inFile(replaced(t, c.old, c.with)))
 			testkit.Says(t, err, c.path, c.says...)
+			line := regexp.MustCompile(regexp.QuoteMeta(c.path) + `: .*`).FindString(err.Error())
+			wrong := regexp.MustCompile(`Invalid value: "?([^":]+)|(\w+): unknown field; did`).FindStringSubmatch(line)
+			for _, advice := range regexp.MustCompile(`\b(?:write|did you mean) "?(/?\w+)|8 or (10)`).FindAllStringSubmatch(line, -1) {
+				if wrong != nil {
+					with := strings.Replace(c.with, wrong[1]+wrong[2], advice[1]+advice[2], 1)
+					_, err := loadManifest(t, nil, inFile(replaced(t, c.old, with)))
+					assert.NoError(t, err, "%s of %s", advice[0], line)
+				}
+			}
 		})
 	}
 }

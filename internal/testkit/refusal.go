@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"sigs.k8s.io/yaml"
 
 	"persia/config"
+	"persia/internal/testkit/advice"
 )
 
 // Refusal is a mistake and its error: the path, and parts of the line, such as the value and the remedy.
@@ -56,48 +56,19 @@ func Accepted(t *testing.T, cases map[string]Edits) {
 	}
 }
 
-// value is a value in advice. Advice is a part of a problem or a warning that says what to write at its path or, with a
-// name, in an object around it, or what to remove there. The first group marks examples and limits.
-const value = `(?:\[[^\],]+\]|"[^"]+"|[/0-9A-Z][^\s,;?]*|[a-z]+\d*[-/][^\s,;?]*|statefulset|jobset|true|full)`
-
-var advice = regexp.MustCompile(`\b(?:write(?: one of)?|(must be(?: a quantity)?(?: at (?:least|most)| from)?|like|supports)) ` +
-	`(?:([a-z][\w.]*): )?(` + value + `(?:(?:,| to|,? or) ` + value + `)*)(, and remove gpu)?|` +
-	`\b(?:remove|omit) (?:it|one|the (?:label|pool|taint|variable)|(persia:[^\s,;]+|\w+))`)
-
-// assertAdvice follows each advice about a mistake. Then there are fewer problems or, without any, fewer warnings than
-// before; an example or a limit is at least not refused at the path.
+// assertAdvice follows each advice about a mistake. Then there are fewer problems or, without any, fewer warnings.
 func assertAdvice(t *testing.T, mistake Edits, path, line string) {
 	t.Helper()
-	after := func(edits Edits) (bad int, says string) {
+	advice.Follow(t, path, line, mistake[path], func(edits map[string]any) (bad int, says string) {
 		keys := Parse(t, Base)
 		mistake.In(t, keys)
-		edits.In(t, keys)
+		Edits(edits).In(t, keys)
 		s, err := config.Load(keys.Get, embed.FS{})
 		if err != nil {
 			return 1000 * strings.Count(err.Error(), "\n"), err.Error()
 		}
 		return len(s.Warnings()) + len(s.FirstWarnings()), ""
-	}
-	before, _ := after(nil)
-	for _, match := range advice.FindAllStringSubmatch(line, -1) {
-		for _, text := range regexp.MustCompile(`,? or |, | to `).Split(match[3], -1) {
-			solved, value, name := false, any(nil), match[2]+match[5]
-			require.NoError(t, yaml.Unmarshal([]byte(strings.TrimSuffix(text, ":")), &value))
-			for outer := path; strings.ContainsAny(outer, ".[") && !solved; outer = outer[:strings.LastIndexAny(outer, ".[")] {
-				at := regexp.MustCompile(`^.*(persia:)|\.$`).ReplaceAllString(outer+"."+name, "$1") // a name may be a whole path
-				edits := Edits{at: value}
-				if match[4] != "" {
-					edits[outer+".gpu"] = nil
-				}
-				bad, says := after(edits)
-				solved = bad < before || match[1] != "" && !strings.Contains(says, "\n"+path+": ")
-				if name == "" && !strings.Contains(match[0], " the ") {
-					break
-				}
-			}
-			assert.True(t, solved, "%s of %s", text, line)
-		}
-	}
+	})
 }
 
 // Warned makes each mistake in a stack file that is valid otherwise. The program accepts the
