@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -26,12 +27,15 @@ const (
 )
 
 // TestShop follows docs/start/your-own-model.md on a real node: the job waits for code and data,
-// trains, loses an nn-worker, resumes, and exports a model that predicts without PERSIA.
+// trains, loses an nn-worker, resumes, and exports a model that predicts without PERSIA, and once more when it is complete.
 func TestShop(t *testing.T) {
 	nightly(t)
 	t.Parallel()
 	dir := t.TempDir()
-	r := &training{dir: dir, stacks: examples, volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
+	r := &training{dir: dir, stacks: t.TempDir(), volume: checkpointVolume(filepath.Join(dir, "storage", "node", "checkpoints"))}
+	stack := testkit.Read(t, filepath.Join(examples, "Pulumi.shop.yaml"))
+	file := filepath.Join(r.stacks, "Pulumi.shop.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(stack), 0o600))
 	r.open(t, "shop", "")
 	r.up(t)
 
@@ -56,6 +60,14 @@ func TestShop(t *testing.T) {
 	assert.Equal(t, shopBatches, last.batches)
 	assert.Greater(t, last.attempt, first.attempt)
 	r.assertServes(t, r.volume.inPod(filepath.Join(filepath.Dir(last.folder), "export")), result.AUC)
+
+	// Another run, which has the last checkpoint, only exports.
+	run := filepath.Join(string(r.volume), "shop", "export")
+	require.NoError(t, os.CopyFS(filepath.Join(run, "attempt-1", filepath.Base(last.folder)), os.DirFS(last.folder)))
+	require.NoError(t, os.WriteFile(file, []byte(strings.Replace(stack, "- name: shop\n", "- name: shop\n      runId: export\n", 1)), 0o600))
+	r.up(t)
+	require.Equal(t, batchv1.JobComplete, r.await(t, "shop"), "%s", &words{r, "persia", "shop-nn-worker-0"})
+	r.assertServes(t, r.volume.inPod(filepath.Join(run, "attempt-2", "export")), result.AUC)
 }
 
 // uploadShop generates the data, and copies the code, as the page says.
@@ -78,7 +90,7 @@ sys.path.insert(0, "/checkpoints/code")
 runpy.run_path("/checkpoints/code/serve.py", run_name="__main__")`
 	volume := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "checkpoints-claim"}}
 	pod, err := r.CoreV1().Pods("persia").Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "serve"},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "serve-"},
 		Spec: corev1.PodSpec{
 			RestartPolicy: corev1.RestartPolicyNever,
 			Volumes:       []corev1.Volume{{Name: "checkpoints", VolumeSource: volume}},
