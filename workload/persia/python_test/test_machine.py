@@ -164,14 +164,30 @@ class Edges(JobTest):
         logged = [event.text for _ in range(2) for event in decides.decide(1, 1, events.Saved(full=True)) if isinstance(event, events.Log)]
         self.assertEqual(["the volume is full; the record of the run is overwritten"], logged)
 
+    def test_checkpoints_that_cannot_be_read_are_told_once(self):
+        decides = self.changed(actions=[])
+        for _ in range(2):
+            decides.fail_read("away")
+        self.assertEqual([events.Log("the checkpoints cannot be read: away")], decides.actions)
+
+    def test_a_job_is_stalled_from_an_attempt_without_progress_to_one_with(self):
+        decides = self.changed()
+        for cause, stalled in (ledger.LOST, False), (ledger.STUCK, True), (ledger.LOST, True):
+            decides.fail(machine.Trouble("", True, False, cause))
+            self.assertEqual(stalled, decides.stalled)
+        decides.prove()
+        self.assertFalse(decides.stalled)
+
     def test_an_attempt_whose_number_is_not_recorded_waits_for_the_next_scan(self):
-        for error, chosen, saved, phase, not_before in ((OSError("away"), True, 0, STOP, 11), (None, True, 9, START, 0), (None, True, 0, STOP, 0), (OSError("away"), False, 0, STOP, 0)):
-            with self.subTest(error=error, chosen=chosen, saved=saved):
+        for error, chosen, saved, attempt, phase, not_before in (
+            (OSError("away"), True, 0, 0, STOP, 11), (None, True, 9, 0, START, 0), (None, True, 9, 1, STOP, 0), (None, True, 0, 0, STOP, 0), (OSError("away"), False, 0, 0, STOP, 0),
+        ):
+            with self.subTest(error=error, chosen=chosen, saved=saved, attempt=attempt):
                 decides = self.changed()
                 self.job.settings.backoff_seconds = 10
                 for role in self.settings.replicas:
                     self.job.report(self.whole(role, 0, "waiting"))
-                decides.values["attempt"], decides.changes, decides.sent = 1, 9, saved
+                decides.values["attempt"], decides.attempt, decides.changes, decides.sent = 1, attempt, 9, saved
                 decides.chosen = machine.Chosen(checkpoints.Found(), 9, None, {}) if chosen else None
                 decides.decide(1, 1, events.Saved(error))
                 self.assertEqual((phase, not_before, chosen and saved == 0 and not error), (decides.phase, decides.not_before, bool(decides.chosen)))
