@@ -18,8 +18,9 @@ import time
 # How often a link looks up the name, in seconds: while the coordinator answers, to find its successor, and while it does not.
 LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 2
 
-# How long a replica waits for an answer, in seconds.
-ANSWER_SECONDS = 5
+# How long a replica waits for an answer, and for a connection, which nothing refuses where a pod has gone, in seconds. Linux
+# repeats a lost packet of that once in this time.
+ANSWER_SECONDS, CONNECT_SECONDS = 5, 2
 
 
 class Refused(OSError):
@@ -73,7 +74,9 @@ class Link:
             if not self.known.wait(self.seconds):
                 raise OSError(f"{self.name} cannot be looked up")
             self.connected = self.next_address()
-            self.connection = http.client.HTTPConnection(self.connected, self.port, timeout=self.seconds)
+            self.connection = http.client.HTTPConnection(self.connected, self.port, timeout=CONNECT_SECONDS)
+            self.connection.connect()
+            self.connection.sock.settimeout(self.seconds)
         self.connection.request("POST", "/report", body, self.headers)
         answer = self.connection.getresponse()
         text = answer.read().decode()

@@ -14,8 +14,11 @@ class Connection:
     answers, opened = {}, []
 
     def __init__(self, address, _port, timeout):
-        self.address = address
+        self.address, self.seconds, self.sock = address, timeout, mock.Mock(settimeout=lambda seconds: setattr(self, "seconds", seconds))
         self.opened.append(address)
+
+    def connect(self):
+        self.connects = self.seconds
 
     def request(self, method, path, body, headers):
         self.sent = method, path, json.loads(body.decode()), headers
@@ -47,6 +50,7 @@ class Links(unittest.TestCase):
             self.assertEqual({"order": "go"}, self.link.ask({"replica": number}))
         self.assertEqual(["a"], Connection.opened)
         self.assertEqual(("POST", "/report", {"replica": 2}, {"Authorization": "Bearer of the job"}), self.link.connection.sent)
+        self.assertEqual((2, 5), (self.link.connection.connects, self.link.connection.seconds))
 
     def test_a_server_may_close_an_idle_connection(self):
         self.link.ask({})
