@@ -132,6 +132,30 @@ class Edges(JobTest):
                 decides.learn(attempt)
                 self.assertEqual((learned, memory, memory, memory == 0), (decides.attempt, decides.values["memory"], decides.roster.memory, decides.values["unheard"]))
 
+    def test_when_servers_keep_their_memory_beside_a_dense_state(self):
+        for change, why in (
+            ({}, ""), ({"dense": None}, "saved its dense state"), ({"recorded": "/d"}, "saved its dense state"), ({"incomplete": ["/b"]}, "being written"),
+            ({"time": 8.9}, ""), ({"time": 9}, "not of the newest"), ({"resume": "/b"}, "not of the newest"), ({"lost": [0, 1]}, "2 of 3 servers"),
+        ):
+            with self.subTest(change=change):
+                decides, found = self.changed({"embedding-ps": 3}, resume=change.get("resume", "/a")), checkpoints.Found()
+                found.dense, found.dense_time, found.incomplete = change.get("dense", "/d"), 9, change.get("incomplete", [])
+                found.complete = [checkpoints.Checkpoint(1, change.get("time", 1), "/a", False, 1, True)]
+                decides.values["dense"], decides.roster.without_memory = change.get("recorded"), mock.Mock(return_value=change.get("lost", []))
+                self.assertRegex(decides.begins_anew(found), why or "^$")
+
+    def test_which_memory_the_next_coordinator_knows(self):
+        for partial, servers, attempt, memory in (True, 3, 2, 7), (False, 3, 2, 0), (True, 4, 2, 0), (True, 3, 3, 0):
+            with self.subTest(partial=partial, servers=servers, attempt=attempt):
+                self.settings.partial = partial
+                decides = self.changed({"embedding-ps": 3}, attempt=attempt)
+                decides.recall(dict(record.blank(self.settings.job), attempt=2, memory=7, servers=servers))
+                self.assertEqual(memory, decides.values["memory"])
+
+    def test_a_replica_that_a_smaller_job_has_no_more_is_told_to_stop(self):
+        decides = self.changed()
+        self.assertEqual(("stop", False), (self.job.report(self.whole("dataloader", 0, "waiting", replica=1))["order"], ("dataloader", 1) in decides.roster.reports))
+
     def test_how_a_trouble_counts_and_whether_it_doubts_the_checkpoint(self):
         servers = {"nn-worker": 1, "embedding-ps": 1}
         for state, more, trouble in (
@@ -225,6 +249,7 @@ class Edges(JobTest):
         for change, heard, stays in (
             ({}, [], False), ({"phase": FAILED}, [], False), ({"phase": START}, [], True), ({"phase": STOP}, [], True), ({"changes": 1}, [], True), ({"completion_asked": False}, [], True),
             ({"completion_asked": False, "over": -501.0}, [], True), ({"completion_asked": False, "over": -502.0}, [], False), ({}, [("nn-worker", 0)], False), ({}, [("dataloader", 0)], True),
+            ({"now": 160}, [("dataloader", 0)], True), ({"now": 161}, [("dataloader", 0)], False),
         ):
             with self.subTest(change=change, heard=heard):
                 decides = self.changed(**{"phase": machine.DONE, "saved": 0, "changes": 0, "completion_asked": True, "now": 99, **change})
