@@ -9,6 +9,7 @@ from persia_batch import persia_batch
 
 if __name__ == "__main__":
     left = [number for number in range(visits.count()) if number not in checkpoint.trained()]
-    with DataCtx() as ctx:
-        for number in left[get_replica_index() :: get_replica_size()]:
-            ctx.send_data(persia_batch(*visits.batch(number), number))
+    if left:  # otherwise nn-workers end before a DataCtx has found them
+        with DataCtx() as ctx:
+            for number in left[get_replica_index() :: get_replica_size()]:
+                ctx.send_data(persia_batch(*visits.batch(number), number))
