@@ -156,6 +156,33 @@ class Edges(JobTest):
         decides = self.changed()
         self.assertEqual(("stop", False), (self.job.report(self.whole("dataloader", 0, "waiting", replica=1))["order"], ("dataloader", 1) in decides.roster.reports))
 
+    def test_a_coordinator_stands_down_once_and_has_no_servers_keep_their_memory(self):
+        decides = self.changed(actions=[])
+        decides.roster.memory = 7
+        for _ in range(2):
+            decides.stand_down()
+        self.assertEqual((1, 0), (len(decides.actions), decides.roster.memory))
+
+    def test_only_servers_that_keep_their_memory_have_folders_that_are_forgotten(self):
+        for partial, queue in (True, ["/dense-1"]), (False, []):
+            self.settings.partial = partial
+            decides, found = self.changed(), checkpoints.Found()
+            found.forgotten = ["/dense-1"]
+            decides.drop_unneeded(found)
+            self.assertEqual(queue, decides.queue)
+
+    def test_a_checkpoint_is_removed_only_after_the_record_has_been_written_for_that(self):
+        for proving, removing in (True, "/a"), (False, None):
+            decides = self.changed(proving=proving, queue=["/a"], unneeded={"/a": "why"})
+            decides.decide(1, 1, events.Saved())
+            self.assertEqual(removing, decides.removing)
+
+    def test_pods_that_are_replaced_again_and_again_soon_are_waited_for(self):
+        for counts, seconds, short in (False, 299, 3), (False, 300, 0), (True, 299, 0):
+            decides = self.changed(short=2, now=seconds, started=0)
+            decides.count_failure(machine.Trouble("", counts, False, ledger.LOST), checkpoints.Found())
+            self.assertEqual(short, decides.short)
+
     def test_how_a_trouble_counts_and_whether_it_doubts_the_checkpoint(self):
         servers = {"nn-worker": 1, "embedding-ps": 1}
         for state, more, trouble in (
