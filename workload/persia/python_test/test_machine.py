@@ -219,7 +219,7 @@ class Edges(JobTest):
         decides = self.changed(actions=[])
         for _ in range(2):
             decides.fail_read("away")
-        self.assertEqual([events.Log("the checkpoints cannot be read: away")], decides.actions)
+            self.assertEqual([events.Log("the checkpoints cannot be read: away")], decides.actions)
 
     def test_a_job_is_stalled_from_an_attempt_without_progress_to_one_with(self):
         decides = self.changed()
