@@ -21,10 +21,11 @@ def main():
     data = clicks.Clicks()
     todo = progress.remaining(clicks.BATCHES, progress.load(os.environ.get("PERSIA_RESUME_DIR")))
     mine = todo[get_replica_index() :: get_replica_size()]
-    if todo:  # otherwise nn-workers end before a DataCtx has found them
-        with DataCtx() as ctx:
-            for number in mine:
-                ctx.send_data(persia_batch(data, number))
+    if not todo:
+        return  # nn-workers end before a DataCtx has found them
+    with DataCtx() as ctx:
+        for number in mine:
+            ctx.send_data(persia_batch(data, number))
     logger.info(f"sent {len(mine)} of the {len(todo)} batches to train")
 
 
