@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Records an edit of a running stack in the sandbox, its preview, and a refusal as an animated picture,
-# docs/start/sandbox.svg. It needs Node.js and what `make up` needs.
+# docs/start/sandbox.svg. It needs Node.js, script of util-linux, and what `make up` needs.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MAKELEVEL # the tour is of a user's make

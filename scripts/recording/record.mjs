@@ -23,14 +23,14 @@ function print(text, kind) {
 }
 
 async function run(command) {
-  const child = spawn("bash", ["-c", `${command} 2>&1`], { stdio: ["ignore", "pipe", "inherit"] });
+  const child = spawn("script", ["-qec", `stty cols ${columns}; ${command}`, "/dev/null"], { stdio: ["ignore", "pipe", "inherit"] });
   const ended = new Promise((resolve) => child.on("close", resolve));
   let last = Date.now();
   for await (const line of readline.createInterface({ input: child.stdout })) {
     const now = Date.now();
     at += Math.min((now - last) / 1000, longestWait);
     last = now;
-    const text = line.replaceAll("\t", "    ");
+    const text = line.replaceAll(/\x1b\[[0-9;?]*[A-Za-z]|\r/g, "").replaceAll("\t", "    ");
     print(text, /^ *(error|make)\b/.test(text) ? "error" : "output");
   }
   commandFailed = (await ended) !== 0;
