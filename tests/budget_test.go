@@ -50,7 +50,7 @@ func TestBudget(t *testing.T) {
 		"lines of the sandbox":         13800,
 		"lines of tests":               27450,
 		"lines of Python in pods":      3700,
-		"words of Markdown":            28230,
+		"words of Markdown":            28245,
 		"lines wider than 140 columns": 1,
 	} {
 		t.Logf("%s: %d of %d", what, found[what], limit)
