@@ -56,7 +56,7 @@ type PEDLAgent struct {
 	// Resources are the requests and limits of an agent, without its trials. Default: limits {cpu: 1, memory: 2Gi},
 	// and requests {cpu: 100m, memory: 256Mi}.
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
-	// Tolerations are taints that the agents tolerate in addition to those of `nodePools`. Default
+	// Tolerations let the agents run on nodes with taints that `nodePools` does not name. Default
 	// nvidia.com/gpu=present:NoSchedule; write [] for none.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
