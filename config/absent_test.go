@@ -33,11 +33,9 @@ func TestAbsent(t *testing.T) {
 		assert.Regexp(t, "(write|remove|create|open|hold) ", say)
 	}
 	for path, want := range map[string]string{
-		"persia:nodePools[].gpu.partitionSize":                  "does not exist, because each process of PERSIA gets a whole GPU; remove it",
-		"persia:nodePools[].flexStart":                          "write queuedProvisioning",
-		"persia:storage[].gcsFuse.create.hierarchicalNamespace": "create the bucket yourself, and name it without create, or write file-system:rename-dir-limit:1000 in mountOptions",
-		"persia:jobs[].embeddingParameterServer.nodeSelector":   "does not exist; write nodePool",
-		"persia:storage[].filestore.create.connectMode":         "write instance and ip without create",
+		"persia:nodePools[].gpu.partitionSize":                "does not exist, because each process of PERSIA gets a whole GPU; remove it",
+		"persia:nodePools[].flexStart":                        "write queuedProvisioning",
+		"persia:jobs[].embeddingParameterServer.nodeSelector": "does not exist; write nodePool",
 	} {
 		assert.Contains(t, absent()[path], want)
 	}
