@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"persia/internal/programtest"
@@ -139,56 +138,4 @@ func TestSources(t *testing.T) {
 			assert.Empty(t, volume.Annotations)
 		})
 	}
-}
-
-// TestReclaimPolicy checks that a driver deletes only volumes that it created.
-func TestReclaimPolicy(t *testing.T) {
-	over := source("csi", map[string]any{"driver": "d.example.com", "volumeHandle": "h"})
-	over["reclaimPolicy"] = "Delete"
-	volume, _ := pair(t, programtest.MustDeploy(t, withVolume(t, over), nil), "more")
-	assert.Equal(t, corev1.PersistentVolumeReclaimDelete, volume.Spec.PersistentVolumeReclaimPolicy)
-	assert.Equal(t, map[string]string{"pv.kubernetes.io/provisioned-by": "d.example.com"}, volume.Annotations)
-}
-
-// TestMounts: the job's for every role, a role's own in addition to them, each read-only or
-// not, and one volume of the pod for a claim that is mounted twice.
-func TestMounts(t *testing.T) {
-	bucket := source("gcsFuse", map[string]any{"bucket": "some-bucket", "sidecar": map[string]any{"cpu": "500m"}})
-	recorder := programtest.MustDeploy(t, withVolume(t, bucket, testkit.Edits{"persia:jobs[0].dataloader.mounts": []any{
-		map[string]any{"volume": "more", "mountPath": "/data", "readOnly": true},
-		map[string]any{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
-	}}))
-	set := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-dataloader"))
-	claims := map[string]bool{}
-	names := map[string]string{}
-	for _, volume := range set.Spec.Template.Spec.Volumes {
-		if claim := volume.PersistentVolumeClaim; claim != nil {
-			claims[claim.ClaimName], names[volume.Name] = claim.ReadOnly, claim.ClaimName
-		}
-	}
-	assert.Equal(t, map[string]bool{"checkpoints-pvc": false, "more-pvc": true}, claims)
-	mounts := map[string]corev1.VolumeMount{}
-	for _, mount := range set.Spec.Template.Spec.Containers[0].VolumeMounts {
-		if names[mount.Name] != "" {
-			mounts[mount.MountPath] = corev1.VolumeMount{Name: names[mount.Name], ReadOnly: mount.ReadOnly}
-		}
-	}
-	assert.Equal(t, map[string]corev1.VolumeMount{
-		"/checkpoints": {Name: "checkpoints-pvc"},
-		"/again":       {Name: "checkpoints-pvc", ReadOnly: true},
-		"/data":        {Name: "more-pvc", ReadOnly: true},
-	}, mounts)
-	assert.Equal(t, map[string]string{
-		"cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
-
-		"gke-gcsfuse/volumes":                   "true",
-		"gke-gcsfuse/cpu-request":               "500m",
-		"gke-gcsfuse/cpu-limit":                 "0",
-		"gke-gcsfuse/memory-request":            "335544320",
-		"gke-gcsfuse/memory-limit":              "0",
-		"gke-gcsfuse/ephemeral-storage-request": "5368709120",
-		"gke-gcsfuse/ephemeral-storage-limit":   "0",
-	}, set.Spec.Template.Annotations)
-	other := testkit.Object[appsv1.StatefulSet](t, recorder.One(t, testkit.StatefulSet, "adult-income-nn-worker"))
-	assert.NotContains(t, other.Spec.Template.Annotations, "gke-gcsfuse/volumes")
 }

@@ -21,8 +21,8 @@ func deploy(t *testing.T, stack string, edits testkit.Edits) *testkit.Recorder {
 	switch stack {
 	case "operator":
 		return programtest.MustDeploy(t, programtest.LeftToOperator(t, edits))
-	case "existing":
-		return programtest.MustDeploy(t, programtest.ReadStack(t, "examples/Pulumi.existing.yaml", edits))
+	case "existing", "queues":
+		return programtest.MustDeploy(t, programtest.ReadStack(t, "examples/Pulumi."+stack+".yaml", edits))
 	default:
 		return programtest.MustDeploy(t, programtest.ReadStack(t, "Pulumi."+stack+".yaml", edits))
 	}
@@ -41,6 +41,12 @@ func TestFields(t *testing.T) {
 	}
 	writers := edits{job + "mounts": nil, job + "nnWorker.mounts": checkpoints(false), job + "embeddingParameterServer.mounts": checkpoints(false)}
 	longest := strings.Repeat("j", 35)
+	more := func(volume edits) edits {
+		return edits{"persia:storage[1]": edits{"name": "more", "claim": "more-pvc", "size": "1Ti"}.And(volume)}
+	}
+	mounted := more(edits{"gcsFuse": object{"bucket": "some-bucket", "sidecar": object{"cpu": "500m"}}}).And(edits{job + "dataloader.mounts": list{
+		object{"volume": "more", "mountPath": "/data", "readOnly": true}, object{"volume": "checkpoints-vol", "mountPath": "/again", "readOnly": true},
+	}})
 	for name, test := range map[string]struct {
 		stack    string
 		edits    edits
@@ -101,6 +107,35 @@ func TestFields(t *testing.T) {
 		"alerts of the Prometheus Operator":        {"existing", edits{"persia:cluster.existing.prometheusOperator": true}, "PrometheusRule persia", []string{`"alert":"PersiaJobFailed"`}},
 		"the newest driver of GKE":                 {"dev", edits{"persia:nvidiaDriver.version": "LATEST"}, "NodePool persia-dev-gpu", []string{`"gpuDriverVersion":"LATEST"`}},
 		"a version of the driver":                  {"prod", edits{"persia:nvidiaDriver.version": "550.90.12"}, "DaemonSet nvidia-driver", []string{env("NVIDIA_DRIVER_VERSION", "550.90.12")}},
+		"mounts of the job, and of a role": {"dev", mounted, dataloader, []string{
+			`{"name":"claim-0","persistentVolumeClaim":{"claimName":"checkpoints-pvc"}},{"name":"claim-1","persistentVolumeClaim":{"claimName":"more-pvc","readOnly":true}}`,
+			`{"mountPath":"/checkpoints","name":"claim-0"},{"mountPath":"/data","name":"claim-1","readOnly":true},{"mountPath":"/again","name":"claim-0","readOnly":true}`,
+			`"gke-gcsfuse/cpu-request":"500m"`, `"gke-gcsfuse/ephemeral-storage-request":"5368709120"`,
+		}},
+		"a role without the mounts of another": {"dev", mounted, nnWorker, []string{`"claimName":"checkpoints-pvc"`, "not more-pvc", "not gke-gcsfuse/volumes"}},
+		"a volume that its driver deletes": {"dev", more(edits{"csi": object{"driver": "d.example.com", "volumeHandle": "h"}, "reclaimPolicy": "Delete"}), "PersistentVolume more",
+			[]string{`"persistentVolumeReclaimPolicy":"Delete"`, `"annotations":{"pv.kubernetes.io/provisioned-by":"d.example.com"}`}},
+		"all settings of NATS": {"prod", edits{"persia:nats": object{
+			"name": "broker", "size": 5, "version": "2.10.20", "image": "registry.example.com/nats", "maxPayload": 1048576, "nodePool": "nats",
+			"antiAffinity": true, "metrics": true, "resources": object{"limits": object{"cpu": "4", "memory": "8Gi"}},
+		}}, "NatsCluster broker", []string{
+			`"name":"broker"`, `"maxPayload":1048576,"maxPending":4194304`, `"resources":{"limits":{"cpu":"4","memory":"8Gi"}}`,
+			`"antiAffinity":true,"enableMetrics":true,"metricsImage":"` + programtest.ProdCache + `natsio/prometheus-nats-exporter","metricsImageTag":"0.15.0"`,
+			`"serverImage":"registry.example.com/nats","size":5`, `"nats_cluster":"broker"`, `"version":"2.10.20"`,
+		}},
+		"jobs in queues that lack replicas": {"queues", edits{"persia:queue.startMinutes": 20}, "ConfigMap kueue",
+			[]string{`\n  timeout: 20m\n  recoveryTimeout: 20m\n`, "not backoffLimitCount"}},
+		"queues whose jobs stop for none": {"queues", edits{"persia:queue.withinTeam": "Never", "persia:queue.betweenTeams": "Never"}, "ClusterQueue queues-ads",
+			[]string{`"borrowWithinCohort":{"policy":"Never"},"reclaimWithinCohort":"Never","withinClusterQueue":"Never"`}},
+		"queues before jobs, because the API server refuses a group of resources without a flavor": {"queues",
+			edits{"persia:jobs": list{}, "persia:queue.teams[0].nodes": nil}, "ClusterQueue queues-ads", []string{"not resourceGroups"}},
+		"queues for all that jobs request": {"existing", edits{
+			"persia:queue.teams": list{object{"name": "ads"}}, job + "engine": "jobset", job + "queue": "ads",
+			job + "nnWorker.resources.limits": object{"cpu": 8, "memory": "48Gi", "nvidia.com/gpu": 1, "example.com/fpga": 1, "ephemeral-storage": "5Gi"},
+		}, "ClusterQueue queues-ads", []string{
+			`"coveredResources":["cpu","memory","nvidia.com/gpu","ephemeral-storage","example.com/fpga"]`,
+			`{"name":"ephemeral-storage","nominalQuota":"10Gi"},{"name":"example.com/fpga","nominalQuota":"2"}`,
+		}},
 		"the same service for NATS": {"prod", edits{"persia:nats.metrics": true}, "PodMonitoring persia-nats-service",
 			[]string{`"endpoints":[{"interval":"15s","port":7777}]`, `"matchLabels":{"app":"nats","nats_cluster":"persia-nats-service"}`, `"namespace":"nats-io"`}},
 		"no such service for NATS": {"prod", edits{"persia:cluster.monitoring": object{"managedPrometheus": false}, "persia:nats.metrics": true}, "PodMonitoring persia-nats-service", nil},
