@@ -140,14 +140,9 @@ func (d *PostgreSQL) resolve(site *Site, pool Pool) {
 		return
 	}
 	defaultResources(&d.Resources, databaseResources)
-	if d.ExtendedConfig == nil {
-		d.ExtendedConfig = map[string]SettingValue{}
-	}
-	for name, value := range map[string]SettingValue{"maxConnections": "2000", "sharedBuffers": "512MB"} {
-		if _, written := d.ExtendedConfig[name]; !written {
-			d.ExtendedConfig[name] = value
-		}
-	}
+	settings := map[string]SettingValue{"maxConnections": "2000", "sharedBuffers": "512MB"}
+	maps.Copy(settings, d.ExtendedConfig)
+	d.ExtendedConfig = settings
 	d.Persistence.resolve(site, pool)
 }
 

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -91,11 +92,7 @@ func kindOf(object runtime.Object) (schema.GroupVersionKind, error) {
 
 // token returns the SDK's type token, in which the group without a name is called core.
 func token(gvk schema.GroupVersionKind) string {
-	group := gvk.Group
-	if group == "" {
-		group = "core"
-	}
-	return fmt.Sprintf("kubernetes:%s/%s:%s", group, gvk.Version, gvk.Kind)
+	return fmt.Sprintf("kubernetes:%s/%s:%s", cmp.Or(gvk.Group, "core"), gvk.Version, gvk.Kind)
 }
 
 // inputs returns the fields of object without its status, which belongs to the cluster.

@@ -1,6 +1,7 @@
 package before
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,14 +57,11 @@ func unknown(cluster config.Cluster, err error) error {
 }
 
 func occupied(cluster config.Cluster, holds, stack string) error {
-	if holds == "" {
-		holds = "that does not give its name"
-	}
 	return fmt.Errorf("persia:cluster.existing: the cluster %s holds the stack %s, and cannot hold %s too: "+
 		"both would use the namespaces persia and nats-io; "+
 		"name another cluster, or list the jobs in persia:jobs of the other stack. If this is the same stack by a new name, run "+
-		"kubectl annotate --overwrite validatingadmissionpolicy %s %s=%s", cluster.Name, holds, stack, admission.Marker,
-		admission.StackAnnotation, stack)
+		"kubectl annotate --overwrite validatingadmissionpolicy %s %s=%s", cluster.Name, cmp.Or(holds, "that does not give its name"), stack,
+		admission.Marker, admission.StackAnnotation, stack)
 }
 
 // connect reads the kubeconfig that the provider reads, and by the same rules.

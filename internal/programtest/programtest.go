@@ -40,17 +40,14 @@ func Deploy(t testing.TB, configuration map[string]string, cloud ...testkit.Clou
 // MustDeploy is [Deploy], and fails the test at an error.
 func MustDeploy(t testing.TB, configuration map[string]string, cloud ...testkit.Cloud) *testkit.Recorder {
 	t.Helper()
-	recorder, err := Deploy(t, configuration, cloud...)
-	require.NoError(t, err)
-	return recorder
+	return testkit.Must(Deploy(t, configuration, cloud...))(t)
 }
 
 // DeployFile runs the program over a stack file in its folder. Its path is from the root.
 func DeployFile(t testing.TB, path string) *testkit.Recorder {
 	t.Helper()
-	recorder, err := Run(t, pulumi.RunInfo{Config: ReadStack(t, path), RootDirectory: filepath.Join(testkit.Root(t), filepath.Dir(path))}, nil)
-	require.NoError(t, err)
-	return recorder
+	info := pulumi.RunInfo{Config: ReadStack(t, path), RootDirectory: filepath.Join(testkit.Root(t), filepath.Dir(path))}
+	return testkit.Must(Run(t, info, nil))(t)
 }
 
 // Run runs the program where Google Cloud may have something already. The schema must take
@@ -99,8 +96,7 @@ func StackFiles(t testing.TB) []string {
 	t.Helper()
 	var paths []string
 	for _, folder := range []string{".", "examples"} {
-		found, err := filepath.Glob(filepath.Join(testkit.Root(t), folder, "Pulumi.*.yaml"))
-		require.NoError(t, err)
+		found := testkit.Must(filepath.Glob(filepath.Join(testkit.Root(t), folder, "Pulumi.*.yaml")))(t)
 		require.NotEmpty(t, found, folder)
 		for _, file := range found {
 			paths = append(paths, path.Join(folder, filepath.Base(file)))
@@ -112,8 +108,7 @@ func StackFiles(t testing.TB) []string {
 // ReadStack is a stack file after some edits, as Pulumi hands it to the program. Its path is from the root.
 func ReadStack(t testing.TB, path string, edits ...testkit.Edits) map[string]string {
 	t.Helper()
-	file, err := input.ReadStackFile(os.DirFS(testkit.Root(t)), path, config.Namespace)
-	require.NoError(t, err)
+	file := testkit.Must(input.ReadStackFile(os.DirFS(testkit.Root(t)), path, config.Namespace))(t)
 	require.NotEmpty(t, file.Config)
 	keys := file.Config.Decrypted()
 	for _, changes := range edits {

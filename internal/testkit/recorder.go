@@ -37,8 +37,7 @@ func Run(t testing.TB, info pulumi.RunInfo, cloud Cloud, program pulumi.RunFunc)
 	t.Helper()
 	r := &Recorder{Cloud: cloud}
 	info.Mocks = r
-	ctx, err := pulumi.NewContext(t.Context(), info)
-	require.NoError(t, err)
+	ctx := Must(pulumi.NewContext(t.Context(), info))(t)
 	if err := pulumi.RunWithContext(ctx, program); err != nil {
 		return r, err
 	}
@@ -56,10 +55,8 @@ func (r *Recorder) NewResource(args pulumi.MockResourceArgs) (string, resource.P
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, other := range r.Resources {
-		if other.URN == urn {
-			return "", nil, fmt.Errorf("%s is registered twice", urn)
-		}
+	if slices.ContainsFunc(r.Resources, func(other Resource) bool { return other.URN == urn }) {
+		return "", nil, fmt.Errorf("%s is registered twice", urn)
 	}
 	r.Resources = append(r.Resources, Resource{args, urn})
 	return args.Name + "-id", Outputs(args), nil
@@ -117,13 +114,9 @@ func ShortURN(urn string) string { return strings.TrimPrefix(urn, urnPrefix) }
 // One finds the resource of a type and name.
 func (r *Recorder) One(t testing.TB, typeToken, name string) Resource {
 	t.Helper()
-	for _, registered := range r.Resources {
-		if registered.TypeToken == typeToken && registered.Name == name {
-			return registered
-		}
-	}
-	t.Fatalf("no %s %s among:\n%s", typeToken, name, strings.Join(r.URNs(), "\n"))
-	return Resource{}
+	i := slices.IndexFunc(r.Resources, func(r Resource) bool { return r.TypeToken == typeToken && r.Name == name })
+	require.GreaterOrEqual(t, i, 0, "no %s %s among:\n%s", typeToken, name, strings.Join(r.URNs(), "\n"))
+	return r.Resources[i]
 }
 
 // All returns the resources of a type, and fails the test if there are none.
@@ -195,9 +188,7 @@ func At(t testing.TB, r Resource, path string) any {
 // Found is the input at a path, or nil.
 func Found(t testing.TB, r Resource, path string) any {
 	t.Helper()
-	parsed, err := resource.ParsePropertyPath(path)
-	require.NoError(t, err)
-	value, _ := parsed.Get(resource.NewObjectProperty(r.Inputs))
+	value, _ := Must(resource.ParsePropertyPath(path))(t).Get(resource.NewObjectProperty(r.Inputs))
 	return value.Mappable()
 }
 
@@ -205,8 +196,7 @@ func Found(t testing.TB, r Resource, path string) any {
 func Object[T any](t testing.TB, r Resource) T {
 	t.Helper()
 	require.False(t, r.Inputs.ContainsUnknowns(), "inputs of %s", r.URN)
-	text, err := json.Marshal(r.Inputs.Mappable())
-	require.NoError(t, err)
+	text := Must(json.Marshal(r.Inputs.Mappable()))(t)
 	var object T
 	require.NoError(t, yaml.UnmarshalStrict(text, &object), "inputs of %s", r.URN)
 	return object
@@ -215,8 +205,7 @@ func Object[T any](t testing.TB, r Resource) T {
 // Part decodes the input at a path. Fields that T lacks do not matter.
 func Part[T any](t testing.TB, r Resource, path string) T {
 	t.Helper()
-	text, err := json.Marshal(At(t, r, path))
-	require.NoError(t, err)
+	text := Must(json.Marshal(At(t, r, path)))(t)
 	var part T
 	require.NoError(t, json.Unmarshal(text, &part), "%s of %s", path, r.URN)
 	return part

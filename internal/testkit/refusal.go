@@ -77,14 +77,9 @@ func Warned(t *testing.T, cases []Refusal) {
 	t.Helper()
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
-			s, err := Load(t, c.Edits)
-			require.NoError(t, err)
-			var found []string
-			for _, warning := range slices.Concat(s.Warnings(), s.FirstWarnings()) {
-				if strings.HasPrefix(warning, c.Path+": ") {
-					found = append(found, warning)
-				}
-			}
+			s := Must(Load(t, c.Edits))(t)
+			elsewhere := func(warning string) bool { return !strings.HasPrefix(warning, c.Path+": ") }
+			found := slices.DeleteFunc(slices.Concat(s.Warnings(), s.FirstWarnings()), elsewhere)
 			if c.Says == nil {
 				assert.Empty(t, found)
 				return

@@ -89,9 +89,7 @@ func Root(t testing.TB) string {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 			return root
 		}
-		absolute, err := filepath.Abs(root)
-		require.NoError(t, err)
-		require.NotEqual(t, "/", absolute, "no go.mod above the test")
+		require.NotEqual(t, "/", Must(filepath.Abs(root))(t), "no go.mod above the test")
 		root = filepath.Join(root, "..")
 	}
 }
@@ -99,9 +97,7 @@ func Root(t testing.TB) string {
 // Parse reads the keys of a stack file.
 func Parse(t testing.TB, text string) input.Values {
 	t.Helper()
-	file, err := input.ParseStackFile([]byte(text), config.Namespace)
-	require.NoError(t, err)
-	return file.Config
+	return Must(input.ParseStackFile([]byte(text), config.Namespace))(t).Config
 }
 
 // SchemaFile is the name of the JSON Schema of stack files in the root of the repository.
@@ -116,9 +112,7 @@ var (
 func CheckSchema(t testing.TB, text []byte) error {
 	t.Helper()
 	compile.Do(func() {
-		var err error
-		compiled, err = jsonschema.NewCompiler().Compile(filepath.Join(Root(t), SchemaFile))
-		require.NoError(t, err)
+		compiled = Must(jsonschema.NewCompiler().Compile(filepath.Join(Root(t), SchemaFile)))(t)
 	})
 	var file any
 	require.NoError(t, yaml.UnmarshalStrict(text, &file))
@@ -128,8 +122,7 @@ func CheckSchema(t testing.TB, text []byte) error {
 // AssertInSchema checks that an editor takes keys that the program takes.
 func AssertInSchema(t testing.TB, keys map[string]any) {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"config": keys})
-	require.NoError(t, err)
+	text := Must(json.Marshal(map[string]any{"config": keys}))(t)
 	// A null is nothing for the program, and unfinished for an editor.
 	if !bytes.Contains(text, []byte("null")) {
 		assert.NoError(t, CheckSchema(t, text), "%s", SchemaFile)

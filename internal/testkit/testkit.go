@@ -76,7 +76,5 @@ func Fails(t testing.TB, err error, text string, of ...any) {
 // Read returns the content of a file.
 func Read(t testing.TB, file string) string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return string(text)
+	return string(Must(os.ReadFile(file))(t))
 }
