@@ -57,8 +57,7 @@ func TestSecretsAreNotPrinted(t *testing.T) {
 			assert.NotContains(t, err.Error(), "24681012")
 		})
 	}
-	s, err := testkit.Load(t, edits{"persia:pedl": edits{"resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}, "registry": edits{"password": hidden}, "postgresql": edits{"external": edits{"host": "10.0.0.2", "password": hidden}}}})
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, edits{"persia:pedl": edits{"resources": edits{"limits": edits{"cpu": 1, "memory": "1Gi"}}, "registry": edits{"password": hidden}, "postgresql": edits{"external": edits{"host": "10.0.0.2", "password": hidden}}}}))(t)
 	assert.NotContains(t, fmt.Sprintf("%v %+v %#v %s", s.PEDL, s.PEDL.Registry, s.PEDL.Registry, s.PEDL.Registry.Password), hidden)
 	assert.Equal(t, hidden, string(s.PEDL.Registry.Password))
 }

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/internal/testkit"
 )
@@ -55,8 +54,7 @@ func TestPoolListRefused(t *testing.T) {
 
 // TestPoolList: the plan sees one pool, whose pods select its compute class.
 func TestPoolList(t *testing.T) {
-	s, err := testkit.Load(t, listed.And(edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30, "spotHourlyPrice": 10}}}))
-	require.NoError(t, err)
+	s := testkit.Must(testkit.Load(t, listed.And(edits{"persia:machineTypes": edits{"a2-highgpu-8g": edits{"hourlyPrice": 30, "spotHourlyPrice": 10}}})))(t)
 	var names []string
 	for _, pool := range s.Plan().Pools {
 		names = append(names, pool.Name)

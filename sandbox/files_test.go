@@ -46,13 +46,12 @@ config:
 // TestCheck: the sandbox refuses none of the stacks that the program accepts.
 func TestCheck(t *testing.T) {
 	for _, pattern := range []string{"../Pulumi.*.yaml", "../examples/Pulumi.*.yaml"} {
-		files, err := filepath.Glob(pattern)
-		require.NoError(t, err)
+		files := testkit.Must(filepath.Glob(pattern))(t)
 		require.NotEmpty(t, files)
 		for _, file := range files {
 			name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), "Pulumi."), ".yaml")
 			s := Sandbox{options: Options{Stacks: filepath.Dir(file), Stack: name}}
-			_, err = s.Config()
+			_, err := s.Config()
 			assert.NoError(t, err, file)
 		}
 	}

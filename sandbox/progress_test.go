@@ -5,7 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
+
+	"persia/internal/testkit"
 )
 
 // TestProgress has lines of the Pulumi CLI.
@@ -26,11 +27,9 @@ func TestProgress(t *testing.T) {
 		{"Resources:", "Resources:\n"},
 	} {
 		out.Reset()
-		_, err := p.Write([]byte(step.line[:3]))
-		require.NoError(t, err)
+		testkit.Must(p.Write([]byte(step.line[:3])))(t)
 		assert.Empty(t, out.String())
-		_, err = p.Write([]byte(step.line[3:] + "\n"))
-		require.NoError(t, err)
+		testkit.Must(p.Write([]byte(step.line[3:] + "\n")))(t)
 		if step.shows != "" {
 			step.shows = "\r\033[K" + step.shows
 		}

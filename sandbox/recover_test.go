@@ -30,8 +30,7 @@ func TestRecovery(t *testing.T) {
 		testkit.Skip(t, err)
 	}
 	cloud := testkit.Must(gcp.New(gcpVersion, gke.Engine{Cloud: google.New(t.TempDir())}))(t)
-	port, err := provider.Serve(t.Context(), func() plugin.GrpcProvider { return cloud })
-	require.NoError(t, err)
+	port := testkit.Must(provider.Serve(t.Context(), func() plugin.GrpcProvider { return cloud }))(t)
 	dir, state := t.TempDir(), State{t.TempDir(), "dev"}
 	for name, value := range map[string]string{
 		"PATH": cli + string(os.PathListSeparator) + os.Getenv("PATH"), "PULUMI_HOME": t.TempDir(), "PULUMI_BACKEND_URL": state.url(),
@@ -58,8 +57,7 @@ func TestRecovery(t *testing.T) {
 			"urn": bucketURN + name, "custom": true, "type": "gcp:storage/bucket:Bucket", "inputs": inputs(name), "parent": stackURN, "provider": providerURN + "::google-id"}}
 	}
 	for _, name := range []string{"made", "replaced"} {
-		_, err = cloud.Create(t.Context(), plugin.CreateRequest{URN: resource.URN(bucketURN + name), Properties: resource.NewPropertyMapFromMap(inputs(name))})
-		require.NoError(t, err)
+		testkit.Must(cloud.Create(t.Context(), plugin.CreateRequest{URN: resource.URN(bucketURN + name), Properties: resource.NewPropertyMapFromMap(inputs(name))}))(t)
 	}
 	var saved map[string]any
 	require.NoError(t, files.ReadJSON(state.File(), &saved))

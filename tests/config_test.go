@@ -119,8 +119,7 @@ func TestEveryKeyIsRead(t *testing.T) {
 			})
 		}
 	}
-	manifests, err := filepath.Glob(filepath.Join(root, "[iw]*/*/*.yaml")) // of infra and workload
-	require.NoError(t, err)
+	manifests := testkit.Must(filepath.Glob(filepath.Join(root, "[iw]*/*/*.yaml")))(t) // of infra and workload
 	filledIn := ""
 	for _, manifest := range manifests {
 		filledIn += strings.Join(regexp.MustCompile(`{{.*?}}`).FindAllString(testkit.Read(t, manifest), -1), " ")

@@ -79,9 +79,8 @@ func deployWithCaches(t *testing.T, path, caches string) *testkit.Recorder {
 	t.Helper()
 	configuration := programtest.ReadStack(t, path)
 	configuration["persia:images"] = `{"caches": ` + caches + `}`
-	recorder, err := programtest.Run(t, pulumi.RunInfo{Config: configuration, RootDirectory: filepath.Join(root, filepath.Dir(path))}, nil)
-	require.NoError(t, err)
-	return recorder
+	info := pulumi.RunInfo{Config: configuration, RootDirectory: filepath.Join(root, filepath.Dir(path))}
+	return testkit.Must(programtest.Run(t, info, nil))(t)
 }
 
 const (

@@ -65,8 +65,7 @@ func (k kubectlUp) write() {
 	k.b.Helper()
 	file := input.StackFileName(k.name)
 	stack := testkit.Must(input.ReadStackFile(os.DirFS(k.project), file, config.Namespace))(k.b)
-	program, err := programtest.Run(k.b, pulumi.RunInfo{Config: stack.Config.Decrypted().Texts(), RootDirectory: k.project}, nil)
-	require.NoError(k.b, err)
+	program := testkit.Must(programtest.Run(k.b, pulumi.RunInfo{Config: stack.Config.Decrypted().Texts(), RootDirectory: k.project}, nil))(k.b)
 	files := map[string]*strings.Builder{"definitions": {}, "namespaces": {}, "others": {}}
 	for _, registered := range program.Resources {
 		if !registered.Inputs["kind"].IsString() || !registered.Inputs["apiVersion"].IsString() {

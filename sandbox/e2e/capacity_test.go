@@ -136,8 +136,7 @@ func (c crowded) restart() {
 		nodes := c.nodesOf(name)
 		require.Len(c.t, nodes, plan.Needed)
 		for _, node := range nodes[plan.Nodes:] {
-			_, err := c.CoreV1().Nodes().Patch(c.t.Context(), node, "application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{})
-			require.NoError(c.t, err)
+			testkit.Must(c.CoreV1().Nodes().Patch(c.t.Context(), node, "application/merge-patch+json", []byte(`{"spec":{"unschedulable":true}}`), metav1.PatchOptions{}))(c.t)
 			for _, pod := range c.assigned("nats-io") {
 				if pod.Spec.NodeName == node {
 					require.NoError(c.t, c.CoreV1().Pods("nats-io").Delete(c.t.Context(), pod.Name, metav1.DeleteOptions{}))
@@ -231,6 +230,5 @@ func (c crowded) sets() []appsv1.StatefulSet {
 func (c cluster) scale(set string, replicas int32) {
 	c.t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"replicas":%d}}`, replicas)
-	_, err := c.AppsV1().StatefulSets("persia").Patch(c.t.Context(), set, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}, "scale")
-	require.NoError(c.t, err)
+	testkit.Must(c.AppsV1().StatefulSets("persia").Patch(c.t.Context(), set, "application/merge-patch+json", []byte(patch), metav1.PatchOptions{}, "scale"))(c.t)
 }

@@ -351,8 +351,7 @@ func (x *faulty) killWithNamespace() {
 // Down takes the rest of the stack away. The next point starts from nothing.
 func (x *faulty) loseControlPlane() {
 	killAll(x.t, filepath.Join(x.dir, x.name, "cluster"))
-	files, err := filepath.Glob(filepath.Join(x.dir, x.name, "cluster", "kwok", "clusters", "*", "etcd", "member", "snap", "db"))
-	require.NoError(x.t, err)
+	files := testkit.Must(filepath.Glob(filepath.Join(x.dir, x.name, "cluster", "kwok", "clusters", "*", "etcd", "member", "snap", "db")))(x.t)
 	require.Len(x.t, files, 1)
 	require.NoError(x.t, os.WriteFile(files[0], []byte(strings.Repeat("damaged", 10000)), 0o600))
 	timeout := &x.s.Cluster().ResumeTimeout

@@ -142,12 +142,10 @@ func endCheck(ctx context.Context, c cluster, end corev1.PodPhase) error {
 
 // assertExistingClaim: a claim that somebody else has made is in the namespace of PEDL, and outlives the stack there.
 func (s *stack) assertExistingClaim() {
-	_, err := s.CoreV1().Namespaces().Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pedl"}}, metav1.CreateOptions{})
-	require.NoError(s.t, err)
+	testkit.Must(s.CoreV1().Namespaces().Create(s.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "pedl"}}, metav1.CreateOptions{}))(s.t)
 	testkit.Must(s.CoreV1().PersistentVolumes().Create(s.t.Context(), volumeOf("mine"), metav1.CreateOptions{}))(s.t)
 	claims := s.CoreV1().PersistentVolumeClaims("pedl")
-	made, err := claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: claimOf("", "mine")}, metav1.CreateOptions{})
-	require.NoError(s.t, err)
+	made := testkit.Must(claims.Create(s.t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: claimOf("", "mine")}, metav1.CreateOptions{}))(s.t)
 	_, outputs := s.outputs(`{jobs: [{name: train, remove: true}], pedl: {supportCheck: null, postgresql: {persistence: {existingClaim: mine}}}}`)
 	assert.Equal(s.t, object{"claim": "mine", "onDestroy": "kept, in the namespace pedl"}, outputs["pedl"].(object)["database"])
 	assert.Equal(s.t, "mine", s.onlyPod("pedl-postgresql").Spec.Volumes[0].PersistentVolumeClaim.ClaimName)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prometheus/procfs"
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"persia/internal/testkit"
 	"persia/sandbox/process"
@@ -20,8 +19,7 @@ import (
 // sandboxProcesses returns the processes with a path of dir in their command line.
 func sandboxProcesses(t testing.TB, dir string) []process.Process {
 	t.Helper()
-	processes, err := process.Matching(func(p process.Process) bool { return strings.Contains(p.Command, dir) })
-	require.NoError(t, err)
+	processes := testkit.Must(process.Matching(func(p process.Process) bool { return strings.Contains(p.Command, dir) }))(t)
 	return processes
 }
 

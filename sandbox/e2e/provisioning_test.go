@@ -95,8 +95,7 @@ func (c cluster) hasStocks(stocks map[string]autoscaler.Stock) {
 	}
 	configMaps := c.CoreV1().ConfigMaps(metav1.NamespaceSystem)
 	if _, err := configMaps.Update(c.t.Context(), configMap, metav1.UpdateOptions{}); err != nil {
-		_, err = configMaps.Create(c.t.Context(), configMap, metav1.CreateOptions{})
-		require.NoError(c.t, err)
+		testkit.Must(configMaps.Create(c.t.Context(), configMap, metav1.CreateOptions{}))(c.t)
 	}
 }
 
@@ -106,8 +105,7 @@ func (c cluster) asksAgainSoon() {
 	const wait = "--retry-seconds=2"
 	patch := fmt.Sprintf(`[{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": %q},
 		{"op": "add", "path": "/spec/template/spec/containers/0/args/-", "value": "--poll-seconds=0.5"}]`, wait)
-	_, err := c.AppsV1().Deployments("persia-provisioner").Patch(c.t.Context(), "provisioner", types.JSONPatchType, []byte(patch), metav1.PatchOptions{})
-	require.NoError(c.t, err)
+	testkit.Must(c.AppsV1().Deployments("persia-provisioner").Patch(c.t.Context(), "provisioner", types.JSONPatchType, []byte(patch), metav1.PatchOptions{}))(c.t)
 	c.await(func() bool {
 		pods := c.pods("persia-provisioner", "app.kubernetes.io/name=provisioner")
 		return len(pods) == 1 && slices.Contains(pods[0].Spec.Containers[0].Args, wait)

@@ -109,8 +109,7 @@ func (r *training) testPolicies(t *testing.T) {
 	for _, pod := range r.pods("nats-io", "app=nats") {
 		reach = append(reach, pod.Status.PodIP+" 4222")
 	}
-	_, err := r.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "strangers"}}, metav1.CreateOptions{})
-	require.NoError(t, err)
+	testkit.Must(r.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "strangers"}}, metav1.CreateOptions{}))(t)
 	for _, caller := range []struct {
 		namespace string
 		labels    map[string]string

@@ -443,8 +443,7 @@ func (e *engine) refresh() []string {
 				drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 			}
 		}
-		diff, err := e.Diff(e.Context(), plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: read.Inputs, OldOutputs: read.Outputs, NewInputs: old.inputs, IgnoreChanges: old.ignored})
-		require.NoError(e, err)
+		diff := testkit.Must(e.Diff(e.Context(), plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: read.Inputs, OldOutputs: read.Outputs, NewInputs: old.inputs, IgnoreChanges: old.ignored}))(e)
 		for path := range diff.DetailedDiff {
 			drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 		}

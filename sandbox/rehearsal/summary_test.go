@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 
 	"persia/config"
+	"persia/internal/testkit"
 	"persia/stack/effects"
 )
 
@@ -74,9 +74,7 @@ func TestLook(t *testing.T) {
 	at := func(restarts int32, labels map[string]string) snapshot {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name + "-0", Namespace: "persia", UID: "a", Labels: labels}}
 		pod.Status.ContainerStatuses = []corev1.ContainerStatus{{}, {RestartCount: restarts}}
-		s, err := look(t.Context(), fake.NewClientset(pod))
-		require.NoError(t, err)
-		return s
+		return testkit.Must(look(t.Context(), fake.NewClientset(pod)))(t)
 	}
 	for _, labels := range []map[string]string{
 		{config.JobLabel: "train", "app.kubernetes.io/name": "embedding-ps"}, {config.JobLabel: "train"},

@@ -3,6 +3,7 @@ package pedl_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -246,9 +247,7 @@ func TestPEDLParameters(t *testing.T) {
 		t.Run(row.parameter, func(t *testing.T) {
 			assert.Equal(t, row.byDefault, row.where(t, byDefault), "by default")
 			settings := fields{row.parameter: row.override}
-			for parameter, value := range row.with {
-				settings[parameter] = value
-			}
+			maps.Copy(settings, row.with)
 			want := row.want
 			if want == nil {
 				want = row.override

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"persia/internal/testkit"
 )
 
 // Errors of Google Cloud, as the fixtures of GoogleCloudPlatform/k8s-config-connector have them.
@@ -41,9 +41,7 @@ func withQuotas(t *testing.T, quotas map[string]amount) string {
 	for metric, of := range quotas {
 		list = append(list, map[string]any{"metric": metric, "limit": of.limit, "usage": of.usage})
 	}
-	text, err := json.Marshal(map[string]any{"quotas": list})
-	require.NoError(t, err)
-	return string(text)
+	return string(testkit.Must(json.Marshal(map[string]any{"quotas": list}))(t))
 }
 
 // regionWith returns the region, with another quota for the GPUs of the tests.
