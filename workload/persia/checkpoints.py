@@ -25,8 +25,7 @@ MARKS = (DONE, OPTIMIZER)  # in the order of their removal
 # comment after it (PKWARE, ".ZIP File Format Specification", 4.3).
 ARCHIVE, LAST_RECORD, RECORD_LENGTH, LONGEST_COMMENT = b"PK\x03\x04", b"PK\x05\x06", 22, 65535
 
-# The errors of one entry: a link to itself, a file that its server has replaced, and a folder of
-# another user. All others are the volume's.
+# The errors of one entry: a link to itself, a file that its server has replaced, another user's folder. All others are the volume's.
 UNSEEN = (errno.ELOOP, errno.ESTALE, errno.EACCES)
 
 # How long server 0 waits for the marks of the others after its own, in seconds (persia-model-manager,

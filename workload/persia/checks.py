@@ -126,8 +126,7 @@ def address(url):
 
 
 def reachable(where, seconds=5):
-    """Report whether a server accepts connections at a host and port. While DNS does not answer,
-    the lookup may take much longer than seconds, and the replica has to report meanwhile."""
+    """Report whether a server accepts connections. While DNS does not answer, the lookup may take much longer than seconds."""
     if not where:
         return True
     found = []

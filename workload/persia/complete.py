@@ -16,8 +16,7 @@ import urllib.request
 
 COMPLETE, FAILED, GOING_ON = 0, 3, None
 
-# The operator makes all pods of a job at once, and tries no second time. When one of
-# them is as old as this, in seconds, those that are not there will never be.
+# The operator makes all pods of a job at once, and only once: when one is as old as this, in seconds, no other one will come.
 MADE_SECONDS = 120
 
 NN_WORKER, DATALOADER = "nn-worker", "dataloader"

@@ -29,6 +29,7 @@ class Coordinator:
         self.lock = threading.Lock()
         self.record = record.Record(settings.state_directory, settings.job)
         self.known = {}  # see checkpoints.Found
+        self.call = lambda: None  # has every replica report now
         # A scan and a removal take minutes on a network volume, and must not cost the claim.
         writing, finding, removing = queue.Queue(), queue.Queue(), queue.Queue()
         self.queues = {events.Load: writing, events.Save: writing, events.Scan: finding, events.Remove: removing}
@@ -42,6 +43,8 @@ class Coordinator:
                     self.log(action.text)
                 elif isinstance(action, events.Answer):
                     answer = action.values
+                elif isinstance(action, events.Call):
+                    self.call()
                 else:
                     self.queues[type(action)].put(action)
         return answer
@@ -64,12 +67,12 @@ class Coordinator:
         with self.lock:
             return self.machine.stays()
 
-    def release(self, seconds):
-        """Record that the pod of this coordinator ends, and its command has ended. Do not wait longer for a volume that
-        hangs."""
+    def release(self, seconds, call_seconds):
+        """Record that the pod of this coordinator ends. Wait no longer than this for the volume, and for replicas that were called."""
         self.happens(events.Leaving)
-        deadline = self.clock() + seconds
-        while self.machine.changes != self.machine.saved and self.clock() < deadline:
+        began = self.clock()
+        while self.clock() - began < max(seconds * (self.machine.changes != self.machine.saved),
+                                         call_seconds * (not self.machine.heard_all())):
             time.sleep(0.05)
 
     def run(self):
@@ -84,8 +87,7 @@ class Coordinator:
             threading.Thread(target=self.repeat, args=(job,), daemon=True).start()
 
     def repeat(self, job):
-        """Work from now on. An unexpected error must not end the thread: the job would continue, and its end would never be
-        recorded."""
+        """Work from now on. An unexpected error must not end the thread: the end of the job would never be recorded."""
         while True:
             try:
                 job()

@@ -5,8 +5,7 @@ from typing import NamedTuple, Optional, Union
 from checkpoints import Found
 from record import Values
 
-# A replica has reported, or somebody has asked for the status of a run, maybe the job's completion, which is
-# known. The machine acts on both with an Answer.
+# A replica has reported, or somebody asks for the status of a run: known is whether that is the completion. An Answer follows.
 Reported = NamedTuple("Reported", [("member", Values)])
 Asked = NamedTuple("Asked", [("run", str), ("known", bool)])
 
@@ -19,11 +18,13 @@ Leaving = NamedTuple("Leaving", [])
 # Answer a report with an order, or a question with the state of the job.
 Answer = NamedTuple("Answer", [("values", Values)])
 
+# Have every replica report now.
+Call = NamedTuple("Call", [])
+
 # Tell people.
 Log = NamedTuple("Log", [("text", str)])
 
-# Read the record, write it, find the checkpoints, and remove one. The event that follows has the error if that
-# failed. Save and Scan fail if another coordinator has claimed the run, or has written since claimed was read.
+# Read the record, write it, find the checkpoints, and remove one. Save and Scan fail where Record.check raises.
 Load = NamedTuple("Load", [])
 Save = NamedTuple("Save", [("values", Values), ("claimed", Optional[Values])])
 Scan = NamedTuple("Scan", [("values", Values), ("claimed", Optional[Values])])
@@ -50,4 +51,4 @@ class Scanned(NamedTuple):
 
 
 Event = Union[Reported, Asked, Ticked, Loaded, Saved, Scanned, Removed, Leaving]
-Action = Union[Answer, Log, Load, Save, Scan, Remove]
+Action = Union[Answer, Call, Log, Load, Save, Scan, Remove]

@@ -2,8 +2,7 @@
 
 The command runs once in each attempt of the job (see coordinator.py). If it exits with status 0, the replica has finished its
 part; otherwise all replicas start again. When the job is complete or has failed, the replica stays idle, because a StatefulSet
-would restart it. A Kubernetes Job would not, so there nn-workers and dataloaders exit with status 0 in both cases, which the
-job's completion tells apart.
+would restart it. A Kubernetes Job would not, so there nn-workers and dataloaders exit with status 0 in both cases.
 """
 
 import http.client
@@ -26,11 +25,13 @@ from link import Link, Refused
 from processes import Command, log
 from settings import Settings
 
-# How long the coordinator's pod waits for its last record, and how much later data loaders start, in seconds.
-RELEASE_SECONDS, HEAD_START_SECONDS = 5, 5
+# How many seconds the coordinator's pod waits for its last record, and for replicas that it calls.
+RELEASE_SECONDS, CALL_SECONDS = 5, 1
 
-# The exit status of a pod of a Kubernetes Job that has to end before its training job is
-# complete, so that it does not count as succeeded: the status of a program that SIGTERM killed.
+# After how many seconds others may ask a command, although it has not connected to NATS: it may need them first.
+ALONE_SECONDS = 60
+
+# The exit status of a pod of a Kubernetes Job that ends before its training job, so that it does not count as succeeded.
 ENDED_STATUS = 128 + signal.SIGTERM
 
 
@@ -59,9 +60,9 @@ class Replica:
         self.nats_seen = None  # when the command was last connected to NATS
         self.clients = set()  # the processes that were connected then
         self.scratch = processes.Scratch(settings.scratch)
-        self.answered = time.monotonic()  # when it sent the last report that got an answer
+        self.asked = self.answered = time.monotonic()  # when it sent the last report, and the last one that got an answer
         self.soon = None  # after how long it reports again, if an attempt is about to start
-        self.told = (0, 0.0)  # which attempt it was told to start, and when
+        self.began = 0.0  # when it started the command
         self.silence = settings.lost_seconds  # how long the command runs without an answer
         self.stopped = False  # not an Event, which a signal handler could deadlock on
         self.reported = self.logged = None
@@ -89,8 +90,8 @@ class Replica:
 
     def wait(self):
         """Wait until the next report is due, or there is something to report."""
-        deadline = time.monotonic() + min(self.settings.beat_seconds, self.soon or self.settings.beat_seconds)
-        while time.monotonic() < deadline and self.reported == self.news():
+        deadline = self.asked + min(self.settings.beat_seconds, self.soon or self.settings.beat_seconds)
+        while time.monotonic() < deadline and self.reported == self.news() and not self.link.called():
             processes.reap(self.command and self.command.process)
             if self.ending:
                 # A launcher may have ended before the training that it has started.
@@ -146,8 +147,7 @@ class Replica:
             log(f"attempt {self.attempt}: has its part of the checkpoint")
 
     def forsaken(self):
-        """Return that the coordinator has not answered for so long that it may have
-        started the next attempt without this replica, or "". A server of a complete job stays."""
+        """Return why the next attempt may have started without this replica, or "". A server of a complete job stays."""
         late = not self.done and self.unanswered() > self.silence
         return f"no answer from the coordinator for {self.silence:g} s" if late else ""
 
@@ -186,8 +186,7 @@ class Replica:
             self.become("failed", f"{self.arguments[0]}: {error.strerror}")
 
     def deaf(self):
-        """Report whether processes of the command have lost their connection to NATS for too
-        long. A script that has ended needs none, although its launcher may still run."""
+        """Report whether processes have been without their connection to NATS for too long. A script that has ended needs none."""
         if not self.settings.nats:
             return False
         running = self.command.running()
@@ -197,6 +196,11 @@ class Replica:
                 log(f"attempt {self.attempt}: connected to NATS")
             self.nats_seen, self.clients = time.monotonic(), clients
         return bool(self.clients & running) and time.monotonic() - self.nats_seen > self.settings.nats_seconds
+
+    def connected(self):
+        """Report whether others can ask the command, which they do through NATS. Without an answer, they wait for 10 s."""
+        alone = self.settings.nats and self.nats_seen is None and time.monotonic() - self.began < ALONE_SECONDS
+        return self.state == "finished" or self.state == "running" and not alone
 
     def become(self, state, reason, doubts=False):
         self.state, self.reason, self.doubts, self.memory = state, reason, doubts, 0
@@ -212,12 +216,12 @@ class Replica:
             "role": self.settings.role, "replica": self.settings.replica, "coordinator": self.settings.coordinator,
             "run": self.settings.run, "pod": self.settings.pod, "revision": self.settings.revision,
             "instance": self.instance, "since": self.since, "attempt": self.attempt, "memory": self.memory, "progress": self.progress(),
-            "state": self.state, "reason": self.reason, "doubts": self.doubts, "blocked": self.blocked,
+            "connected": self.connected(), "state": self.state, "reason": self.reason, "doubts": self.doubts, "blocked": self.blocked,
             "ending": self.ending, "hangs": self.hangs(), "leaving": leaving, "done": self.done, "speed": self.speed,
             # Without a JobSet, a change of the job starts it again.
             "failed": self.failed if self.settings.once else "",
         }
-        self.reported, sent = self.news(), time.monotonic()
+        self.reported, self.asked = self.news(), time.monotonic()
         try:
             order = self.link.ask(body)
         except Refused as error:
@@ -233,13 +237,12 @@ class Replica:
             self.say(f"the coordinator at {self.settings.coordinator} is of another run")
             return dict(order, order=machine.STOP)
         if (order.get("superseded") or order["attempt"] < self.attempt) and not self.coordinates:
-            # It says that it has a successor, or does not know the attempt of this replica. Obey the successor. If none answers in
-            # time, the command ends.
+            # It has a successor, or does not know the attempt of this replica. If no other one answers in time, the command ends.
             self.link.leave()
             return None
         self.soon = order.get("soon")
         if not order.get("superseded"):
-            self.answered, self.silence = sent, order.get("silence", self.silence)
+            self.answered, self.silence = self.asked, order.get("silence", self.silence)
         if order["order"] in (machine.STOP, machine.KEEP):
             self.say(f"waiting for attempt {order['attempt'] + 1}" + (f": {self.blocked}" if self.blocked else ""))
         return order
@@ -280,7 +283,7 @@ class Replica:
         elif order["order"] == machine.START and not self.stopped:
             self.logged = None
             # Processes that the previous attempt left must not run beside this one.
-            if not self.ends() and not self.waits_for_others(order["attempt"]):
+            if not self.ends():
                 self.begin(order)
         elif order["order"] in (machine.STOP, machine.KEEP) and self.state in ("running", "finished") and not keeps:
             # A command that has finished may have left processes.
@@ -321,22 +324,13 @@ class Replica:
         return self.ending
 
     def end_processes(self, seconds):
-        """Begin to end the command and all processes that it started. The replica reports
-        meanwhile, because a process that waits for a device or a volume may never end."""
+        """Begin to end all processes. The replica reports meanwhile: one that waits for a device or a volume may never end."""
         self.ending = True
         self.command.end(seconds)
 
-    def waits_for_others(self, attempt):
-        """Report whether a data loader gives nn-workers a head start: who asks for them before they are there, waits for 10 s. They
-        import PyTorch once more (persia-launcher, torch.distributed, and the script)."""
-        if self.told[0] != attempt:
-            self.told = attempt, time.monotonic()
-        return self.settings.role == machine.DATALOADER and time.monotonic() - self.told[1] < HEAD_START_SECONDS
-
     def begin(self, order):
-        """Start the command, or the check of the GPUs before it. A server that starts beside others that have kept their memory
-        gets its part of that from the checkpoint."""
-        self.attempt, self.nats_seen, self.clients = order["attempt"], None, set()
+        """Start the command, or the check of its machine. A server beside others that have kept their memory loads its part."""
+        self.attempt, self.began, self.nats_seen, self.clients = order["attempt"], time.monotonic(), None, set()
         self.scratch.clear()
         if self.progress():
             os.remove(self.settings.progress_file)
@@ -430,7 +424,7 @@ def main(arguments):
     for place, values in metrics if settings.once else ():
         place.push(values)  # these values stay
     if coordinates:
-        coordinates.release(RELEASE_SECONDS)
+        coordinates.release(RELEASE_SECONDS, CALL_SECONDS)
     return status
 
 

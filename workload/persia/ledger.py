@@ -22,15 +22,13 @@ LONGEST_GAP = 30 * 24 * 3600
 
 
 class Ledger:
-    """Counts seconds by a clock. The wall clock, by which volumes date checkpoints, also measures the
-    time between two coordinators.
+    """Counts seconds by a clock. The wall clock, by which volumes date files, also measures the time between coordinators.
 
-    In the values, "at" is when the last second was counted, "until" when the last one of an attempt was,
-    "saved" when the newest checkpoint became complete, "unsaved" how long attempts have run since, "interval"
-    the most that an attempt has run between two, "checkpoints" how many did, "away" for how much of the waiting the
-    job had no pods, "lost" how many attempts have ended since "saved", "reports" is 1 if the script that trained
-    last has reported its progress, "open" until the end of the last attempt is counted, "risked" what that had trained since
-    "saved", and "kept" how many attempts continued with the memory of the servers."""
+    In the values, "at" is when the last second was counted, "until" when the last one of an attempt was, "saved" when the newest
+    checkpoint became complete, "unsaved" how long attempts have run since, "interval" the most that an attempt has run between two,
+    "checkpoints" how many did, "away" for how much of the waiting the job had no pods, "lost" how many attempts have ended since
+    "saved", "reports" is 1 if the script that trained last has reported its progress, "open" until the end of the last attempt is
+    counted, "risked" what that had trained since "saved", and "kept" how many attempts continued with the memory of the servers."""
 
     def __init__(self, clock: Callable[[], float], wall: Callable[[], float]) -> None:
         self.clock, self.wall = clock, wall
@@ -124,16 +122,14 @@ class Ledger:
                 self.trained[checkpoint.path] = self.values[TRAINING]
 
     def resume(self, checkpoint: Optional[str]) -> float:
-        """The next attempt starts from a checkpoint, or from the beginning, and trains again what newer ones have.
-        Return how many seconds of training that is."""
+        """The next attempt starts from a checkpoint or the beginning. Return for how long it trains what newer ones have, in seconds."""
         again = self.values[TRAINING] - (self.trained.get(checkpoint, self.values[TRAINING]) if checkpoint else 0)
         self.values[TRAINING] -= again
         self.values[AGAIN] += again
         return again
 
     def lose(self, cause: str, replica: str = "") -> float:
-        """The attempt has failed, maybe by a replica. The next one trains again what is in no checkpoint.
-        Return how long it ran since its last one, in seconds."""
+        """The attempt has failed, maybe by a replica. Return how long it ran since its last checkpoint, in seconds."""
         self.count()
         ran = self.values[STARTUP] + self.values[RISK]
         self.causes[cause] += 1
@@ -145,8 +141,7 @@ class Ledger:
         return ran
 
     def keep(self, time: float) -> None:
-        """The next attempt continues with the memory of the servers, from a dense state of some time: only what the last one
-        had trained since is trained again."""
+        """The next attempt continues with the memory of the servers: it trains again what the last one had trained since some time."""
         kept = max(0, self.values["risked"] - max(0, self.values["until"] - time))
         self.values[AGAIN] -= kept
         self.values[RISK] += kept

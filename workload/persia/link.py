@@ -11,6 +11,7 @@ import http.client
 import json
 import random
 import re
+import select
 import socket
 import threading
 import time
@@ -18,9 +19,8 @@ import time
 # How often a link looks up the name, in seconds: while the coordinator answers, to find its successor, and while it does not.
 LOOK_UP_SECONDS, LOST_LOOK_UP_SECONDS = 60, 2
 
-# How long a replica waits for an answer, and for a connection, which nothing refuses where a pod has gone, in seconds. Linux
-# repeats a lost packet of that once in this time.
-ANSWER_SECONDS, CONNECT_SECONDS = 5, 2
+# How long a replica waits for an answer, and for a connection, which nothing refuses where a pod has gone, in seconds.
+ANSWER_SECONDS, CONNECT_SECONDS = 5, 1
 
 
 class Refused(OSError):
@@ -36,7 +36,7 @@ class Link:
         self.name, self.port, self.seconds = full_name(host), int(port), seconds
         self.addresses = []  # the last ones that DNS returned
         self.known = threading.Event()  # set when there are some
-        self.lost = threading.Event()  # set when none answers
+        self.lost = threading.Event()  # set while none answers
         self.failed = set()  # the addresses that failed since the link last had tried all
         self.connection, self.connected = None, None
         threading.Thread(target=self.look_up, daemon=True).start()
@@ -52,28 +52,30 @@ class Link:
             time.sleep(LOST_LOOK_UP_SECONDS * random.uniform(0.5, 1) if self.addresses else 0.5)
             if self.addresses:
                 self.lost.wait(LOOK_UP_SECONDS * random.uniform(0.5, 1))
-            self.lost.clear()
 
     def ask(self, question):
         """Send a question, and return the answer. Without one, raise an OSError, ValueError, or HTTPException."""
         body = json.dumps(question).encode()
-        if self.connected not in self.addresses:
+        if self.connected not in self.addresses or self.called():
             self.close()
-        # The server may have closed the connection while it was idle.
-        for last in ([False] if self.connection else []) + [True]:
-            try:
-                return self.exchange(body)
-            except (OSError, ValueError, http.client.HTTPException) as error:
-                self.leave()
-                # What has not answered would not on another connection: its pod may have gone.
-                if last or isinstance(error, socket.timeout):
-                    raise
+        try:
+            return self.exchange(body)
+        except (OSError, ValueError, http.client.HTTPException):
+            self.leave()
+            raise
+
+    def called(self):
+        """Report whether the coordinator has closed the connection: it has ended, or has every replica report now."""
+        return bool(self.connection and self.connection.sock and select.select([self.connection.sock], [], [], 0)[0])
 
     def exchange(self, body):
         if not self.connection:
             if not self.known.wait(self.seconds):
                 raise OSError(f"{self.name} cannot be looked up")
-            self.connected = self.next_address()
+            addresses = self.addresses
+            if self.failed.issuperset(addresses):
+                self.failed.clear()
+            self.connected = next(address for address in addresses if address not in self.failed)
             self.connection = http.client.HTTPConnection(self.connected, self.port, timeout=CONNECT_SECONDS)
             self.connection.connect()
             self.connection.sock.settimeout(self.seconds)
@@ -82,14 +84,9 @@ class Link:
         text = answer.read().decode()
         if answer.status != http.client.OK:
             raise Refused(f"{answer.status} {answer.reason} {text}".strip())
-        return json.loads(text)
-
-    def next_address(self):
-        """Return an address that has not failed, or the first one if all have."""
-        addresses = self.addresses
-        if self.failed.issuperset(addresses):
-            self.failed.clear()
-        return next(address for address in addresses if address not in self.failed)
+        values = json.loads(text)
+        self.lost.clear()
+        return values
 
     def leave(self):
         """Try another address next, and look up the name again."""

@@ -1,8 +1,7 @@
 """Decides what the replicas of a job do: keeps those of all roles in the same attempt.
 
 PERSIA cannot continue without a replica: nn-workers hang when one of them is lost, and a server that restarts has no part of
-the model. So when a replica fails, all replicas end their commands and start together from the last checkpoint. Each such start
-is an attempt.
+the model. So when a replica fails, all start together again, in another attempt, and at most servers keep what they have.
 
 The machine is a function from its state and an event to its next state and actions (see events.py). It has no threads, clocks,
 files, or sockets: coordinator.py, which has them, decides nothing.
@@ -15,7 +14,7 @@ import ledger
 import record
 import speed
 from checkpoints import Found
-from events import (Action, Answer, Asked, Event, Leaving, Load, Loaded, Log, Remove, Removed, Reported, Save, Saved, Scan, Scanned,
+from events import (Action, Answer, Asked, Call, Event, Leaving, Load, Loaded, Log, Remove, Removed, Reported, Save, Saved, Scan, Scanned,
                     Ticked)
 from link import ANSWER_SECONDS
 from record import Foreign, Superseded, Values
@@ -29,16 +28,13 @@ START, GO, STOP, KEEP, DONE, FAILED = "start", "go", "stop", "keep", "done", "fa
 # What a job does in a phase of its machine, for those who ask.
 PHASES = {START: "running", STOP: "waiting", DONE: "done", FAILED: "failed"}
 
-# What this coordinator knows of the claim on the run: it has not read the record, holds the claim, or has lost it to a newer
-# coordinator.
+# The claim on the run: this coordinator has not read the record, holds the claim, or has lost it to a newer coordinator.
 UNREAD, HELD, LOST = "unread", "held", "lost"
 
-# The longest pause before an attempt, how long one runs that made progress in any case, and how long a job that is over waits
-# for its completion to ask, in seconds.
+# The longest pause before an attempt, after how long one has made progress anyway, and how long an ended job waits to be asked.
 LONGEST_PAUSE, LONG_ATTEMPT, LONGEST_UNASKED = 300, 6 * 3600, 600
 
-# After how many seconds an attempt that continues from a dense state, and has saved another one, counts like one with a
-# checkpoint.
+# After how many seconds an attempt from a dense state that has saved another one counts like one with a checkpoint.
 NEW_GROUND = 600
 
 # After how many seconds a write of the record may have been held back, and have replaced the claim of a newer coordinator.
@@ -104,11 +100,12 @@ class Machine:
         self.not_before = 0.0  # when the next attempt may start
         self.replaced: Dict[str, float] = {}  # pods that have substitutes and still ran a command, and when that was first seen
         # The attempt that runs, or ran last.
-        self.started = now  # when it started, or when this coordinator did
+        self.started = self.called = now  # when it started, or when this coordinator did; and when replicas were last called
         self.resume: Optional[str] = None  # the checkpoint that it started from
         self.dense: Optional[str] = None  # the dense state that it started from, if servers kept their memory
         self.loads: Set[Key] = set()  # the servers that load their part of the checkpoint before it
-        self.joined: Set[Key] = set()  # the servers that have the memory of the attempt
+        # The servers that have the memory of the attempt, and the nn-workers, that others can ask.
+        self.joined: Dict[str, Set[Key]] = {SERVER: set(), NN_WORKER: set()}
         self.written: Optional[str] = None  # the newest checkpoint that it has written
         self.progressed = False  # whether it has made progress
         self.progress_seen = now  # when it last showed progress
@@ -157,6 +154,11 @@ class Machine:
     def log(self, text: str) -> None:
         self.actions.append(Log(text))
 
+    def call(self) -> None:
+        """Have every replica report now, because an attempt starts or ends."""
+        self.called = self.now
+        self.actions.append(Call())
+
     # Reports.
 
     def take_report(self, event: Reported) -> None:
@@ -186,8 +188,10 @@ class Machine:
             member = dict(before, instance=member["instance"], pod=member["pod"], since=member["since"])
         self.roster.take(key, member, self.now)
         self.notice(key, before, member)
-        if key[0] == SERVER and self.has_memory(member):
-            self.joined.add(key)
+        if key[0] in self.joined and key not in self.joined[key[0]] and self.joins(member):
+            self.joined[key[0]].add(key)
+            if self.all_joined(key[0]):
+                self.call()
         self.learn(member["attempt"])
         if self.phase == FAILED and before and before["revision"] != member["revision"]:
             self.retry(key)
@@ -201,13 +205,16 @@ class Machine:
             self.remember(saves=saves)
         return self.order(key, member)
 
-    def has_memory(self, member: Values) -> bool:
-        """Report whether a server has the memory of the attempt."""
-        return bool(member["attempt"] == self.attempt and member["memory"] == self.values["memory"])
+    def joins(self, member: Values) -> bool:
+        """Report whether others can ask a replica, and it has the memory of the attempt if it is a server."""
+        own = member["attempt"] == self.attempt and member["connected"]
+        return bool(own and (member["role"] != SERVER or member["memory"] == self.values["memory"]))
+
+    def all_joined(self, role: str) -> bool:
+        return len(self.joined[role]) >= self.settings.replicas.get(role, 0)
 
     def has_substitute(self, before: Values, member: Values) -> bool:
-        """Report whether a replica has a newer pod, which has reported. The pods of a lost node may run on, and reach the
-        coordinator. In turn with their substitutes, they would end each attempt."""
+        """Report whether a replica has a newer pod that reports. In turn with it, a pod of a lost node would end each attempt."""
         if before["pod"] == member["pod"] or before["leaving"] or self.now - before["seen"] > self.settings.lost_seconds:
             return False
         return bool(member["since"] < before["since"])
@@ -228,8 +235,7 @@ class Machine:
             self.wait_to_be_left()
 
     def is_unknown(self, key: Key, member: Values) -> bool:
-        """Report whether a replica that reports to this coordinator for the first time may have an older pod, which took part
-        in the last attempt, and runs on where it reaches nobody."""
+        """Report whether an older pod of a replica that is new here may run the last attempt on, where it reaches nobody."""
         return self.attempt > 0 and (not self.vouched or member["attempt"] < self.attempt and key != (NN_WORKER, 0))
 
     def prove(self) -> None:
@@ -263,8 +269,7 @@ class Machine:
             self.remember(unheard=True)
 
     def wait_to_be_left(self) -> None:
-        """Start no attempt before another coordinator that may run has noticed that a replica has left it, and replicas that
-        only that one reaches have ended their commands."""
+        """Start no attempt before another coordinator that may run has missed a replica, and those that it reaches have ended."""
         self.wait_for_silence(self.now + self.settings.lost_seconds - self.silence())
 
     def saves(self) -> bool:
@@ -338,6 +343,7 @@ class Machine:
         self.roster.keep(self.values["memory"])
         self.ledger.turn(ledger.WAITING)
         self.not_before = max(self.not_before, self.now)
+        self.call()
         self.log(f"attempt {self.attempt} ends: {trouble.reason}")
 
     def finish(self) -> None:
@@ -560,8 +566,7 @@ class Machine:
         self.start_chosen()
 
     def lost_checkpoint(self, found: Found) -> str:
-        """Return why a job that had checkpoints must not begin again, because they are gone, or cannot be looked at now, or
-        ""."""
+        """Return why a job must not begin again: its checkpoints are gone, or cannot be looked at now. Otherwise, return ""."""
         known = [path for path in (self.written, self.values["checkpoint"], self.values["resume"], self.values["proven"]) if path]
         if not known or found.complete:
             return ""
@@ -664,7 +669,8 @@ class Machine:
         if not ready or not recorded:
             self.remember(running=False, **before)
             return
-        self.dense, self.joined, self.loads = dense, set(), set(self.roster.without_memory(SERVER)) if dense else set()
+        self.dense, self.loads = dense, set(self.roster.without_memory(SERVER)) if dense else set()
+        self.joined = {role: set() for role in self.joined}
         self.roster.keep(0)
         self.attempt = number
         self.started = self.progress_seen = self.now
@@ -682,11 +688,11 @@ class Machine:
         self.drop_unneeded(found)
         self.drop(found.incomplete, "it is not complete")
         again = f"{self.dense}; servers keep their memory, except {len(self.loads)}" if self.dense else self.resume or "the beginning"
+        self.call()
         self.log(f"attempt {self.attempt} starts from {again}")
 
     def drop_unneeded(self, found: Found) -> None:
-        """Have old checkpoints removed, except the one that this attempt started from, and the last one from which an attempt
-        made progress."""
+        """Have old checkpoints removed, but not the one of this attempt, or the last one from which an attempt made progress."""
         self.drop(found.surplus(self.settings.keep, {self.resume, self.values["proven"]}), "newer ones are complete")
         if self.settings.partial:  # elsewhere, such folders are the script's
             self.drop(found.forgotten, "the servers' memory beside it is gone")
@@ -748,19 +754,22 @@ class Machine:
         order = self.phase
         if order == START and member["attempt"] == self.attempt:
             order = GO
-        elif order == START and key[0] != SERVER and (self.loads or not self.dense) and \
-                len(self.joined) < self.settings.replicas.get(SERVER, 0):
-            # Nothing may be trained before each server has its part. Who asks one that is not there, waits for 10 s.
+        elif order == START and (key[0] != SERVER and (self.loads or not self.dense) and not self.all_joined(SERVER)
+                                 or key[0] == DATALOADER and not self.all_joined(NN_WORKER)):
+            # Nothing may be trained before each server has its part. Who asks somebody who is not there, waits for 10 s.
             order = STOP
         elif order == STOP and key[0] == SERVER and (self.claim == UNREAD or self.roster.keeps(member)):
             order = KEEP
         if order == START:
-            return dict(self.answer(order), next=self.roster.starts(key))
+            following = self.roster.starts(key)
+            # All wait for a data loader then, so it is not measured.
+            return dict(self.answer(order), next=None if self.dense and key[0] == DATALOADER else following)
         return self.answer(order)
 
     def answer(self, order: str) -> Values:
         # An attempt is about to start. While servers keep their memory, that is all that takes time.
-        soon = self.starting or self.roster.memory > 0 or self.phase == START and order in (START, STOP)
+        soon = self.starting or self.roster.memory > 0 or self.phase == START and (
+            order in (START, STOP) or not all(map(self.all_joined, self.joined)))
         return {
             "order": order, "run": self.settings.run, "attempt": self.attempt, "resume": self.resume,
             "memory": self.values["memory"], "dense": self.dense,
@@ -770,8 +779,7 @@ class Machine:
 
     def silence(self) -> float:
         """Return after how many seconds without an answer a replica ends its command, so that it does not run beside the next
-        attempt. The time is shorter than lost_seconds, because a replica that waits for an answer notices late: it may wait for
-        one, then for a new connection, and for the answer there."""
+        attempt. It notices late: it may wait for an answer, then for a new connection, and for the answer there."""
         return max(self.settings.lost_seconds - 4 * ANSWER_SECONDS, self.settings.lost_seconds / 2)
 
     def ask(self, event: Asked) -> None:
@@ -794,7 +802,7 @@ class Machine:
             "version": 1, "job": self.settings.job, "run": self.settings.run, "phase": phase, "attempt": self.attempt,
             "reason": "" if self.phase in (START, DONE) else self.reason,
             "waits": few(self.roster.missing(self.now) if self.phase == STOP else
-                         [f"{name(key)} loads its part of {self.resume}" for key in sorted(self.loads - self.joined)]),
+                         [f"{name(key)} loads its part of {self.resume}" for key in sorted(self.loads - self.joined[SERVER])]),
             "partial": bool(self.dense),
             "looks": self.phase == STOP and bool(self.starting or self.ended),
             "finished": self.roster.finished, "replicas": self.settings.replicas,
@@ -827,6 +835,11 @@ class Machine:
             values[f'persia_job_slow_ratio{{figure="{figure}",node="{node}",replica="{replica}"}}'] = share
         values.update(self.ledger.metrics(bool(self.settings.checkpoints) and not self.settings.saves_elsewhere))
         return values
+
+    def heard_all(self) -> bool:
+        """Report whether every replica that is there has reported since the last call."""
+        first = next(iter(self.roster.heard), None)
+        return first is None or bool(self.roster.reports[first]["seen"] >= self.called)
 
     def stays(self) -> bool:
         """Report whether the pod of this coordinator must outlive a job that is complete or has failed, where pods end with

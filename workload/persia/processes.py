@@ -30,13 +30,11 @@ class Command:
         return 128 - status if status is not None and status < 0 else status
 
     def end(self, seconds):
-        """Begin to end all processes: ended kills the ones that still run after some seconds, and frozen ones at
-        once. Later calls can only cut that time."""
+        """Begin to end all processes: after some seconds, ended kills them. Later calls can only cut that time."""
         self.deadline = min(self.deadline, time.monotonic() + (0 if self.frozen else seconds))
 
     def ended(self):
-        """Send the signals that are due, and report whether all processes have ended. A launcher
-        may exit while the training process that it started still saves."""
+        """Send the signals that are due, and report whether all processes have ended: the one that others started may still save."""
         left = self.running()
         if not left:
             return True
@@ -44,8 +42,7 @@ class Command:
             self.killed = self.killed or time.monotonic()
             self.kill(left, signal.SIGKILL)
         elif not self.terminated:
-            # Once, and only to the processes of that moment: a second signal would disturb a
-            # process that saves, and end a program that it starts for that.
+            # Once: a second signal would disturb a process that saves, and end a program that it starts for that.
             self.kill(left, signal.SIGTERM)
             self.terminated = True
         return False

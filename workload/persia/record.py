@@ -125,8 +125,7 @@ class Record:
 
     def check(self, values, claimed):
         """Return the record of an older coordinator that the file has instead of that with the claim of values, or None. Raise
-        Superseded if a newer coordinator has claimed the run, and an ESTALE if the previous one has written since claimed was
-        read."""
+        Superseded if a newer coordinator has claimed the run, and an ESTALE if the previous one has written meanwhile."""
         kept = self.read()
         mine = (values["term"], values["holder"])
         found = (kept.get("term", 0), kept.get("holder", ""))
@@ -177,8 +176,7 @@ class Record:
 
     def exchange(self, text, values, claimed):
         """Overwrite the file in a bucket. The bucket keeps the old record until the new one is flushed,
-        and refuses that if another coordinator has written the file since it was opened. It would take
-        a rename."""
+        and refuses that, but no rename, if another coordinator has written the file since it was opened."""
         try:
             with open(self.file, "r+b") as file:
                 self.check(values, claimed)

@@ -1,7 +1,6 @@
 """The replicas of a job, as they last reported.
 
-Thousands of replicas report every few seconds, so taking a report, and finding out what it
-allows, costs the same in a job of any size. Only lists for people cost more.
+Thousands of replicas report every few seconds, so a report costs the same in a job of any size. Only lists for people cost more.
 """
 
 import collections
@@ -20,8 +19,8 @@ STATES = ("waiting", "running", "finished", "failed")
 VALUES = {
     "role": (str,), "replica": (int,), "coordinator": (str,), "run": (str,), "pod": (str,), "revision": (str,), "instance": (str,),
     "since": (int, float), "attempt": (int,), "state": (str,), "reason": (str,), "doubts": (bool,), "progress": (int, type(None)),
-    "blocked": (str,), "memory": (int,), "ending": (bool,), "hangs": (str,), "leaving": (bool,), "done": (bool,), "failed": (str,),
-    "speed": (dict,),
+    "connected": (bool,), "blocked": (str,), "memory": (int,), "ending": (bool,), "hangs": (str,), "leaving": (bool,), "done": (bool,),
+    "failed": (str,), "speed": (dict,),
 }
 
 
@@ -48,8 +47,7 @@ def name(key: Key) -> str:
 
 
 def busy(report: Values) -> bool:
-    """Report whether a replica may still run something. A command that has finished may have left processes, which
-    end with the attempt, and a replica that was told to start may have done so."""
+    """Report whether a replica may still run something: a command that has finished may have left processes, or one has begun."""
     return not report.get("leaving") and (report["state"] in ("running", "finished") or bool(report.get("ending") or report.get("begins")))
 
 
@@ -62,8 +60,7 @@ class Roster:
         self.attempt = 0
         self.memory = 0  # the name of the memory that servers keep until the next attempt, or 0
         self.reports: Dict[Key, Values] = {}
-        # The replicas that have reported and have not left, in the order of their last report;
-        # and the ones that have not finished the attempt.
+        # The replicas that have not left, in the order of their last report; and the ones that have not finished the attempt.
         self.heard: Dict[Key, None] = collections.OrderedDict()
         self.working: Dict[Key, None] = collections.OrderedDict()
         self.busy: Set[Key] = set()

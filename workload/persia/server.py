@@ -1,5 +1,4 @@
-"""Serves a coordinator over HTTP: POST takes a report, and GET returns the status, as JSON. Only requests
-with the token of the job change anything.
+"""Serves a coordinator over HTTP: POST takes a report, with the token of the job, and GET returns the status, as JSON.
 
 A job may have thousands of replicas, which keep their connections, so one thread serves all.
 """
@@ -12,11 +11,15 @@ import resource
 import socket
 import threading
 import urllib.parse
+import weakref
 
 from roster import NotWhole
 
 # The longest report, in bytes, and how long its bytes may take, in seconds.
 LONGEST_BODY, BODY_SECONDS = 64 * 1024, 10
+
+# How many connections are closed in a second at most, to call the replicas.
+CALLS = 1000
 
 # How many files a coordinator opens besides the connections of replicas.
 OWN_FILES = 64
@@ -45,14 +48,24 @@ def serve(coordinator, port, token):
     listener.listen(4096)
 
     async def work():
-        await asyncio.start_server(lambda *streams: converse(coordinator, token, *streams), sock=listener, backlog=4096)
+        loop, writers = asyncio.get_running_loop(), weakref.WeakSet()
+        coordinator.call = lambda: asyncio.run_coroutine_threadsafe(call(writers), loop)
+        await asyncio.start_server(lambda *streams: converse(coordinator, token, writers, *streams), sock=listener, backlog=4096)
         await asyncio.Event().wait()
 
     threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
 
 
-async def converse(coordinator, token, reader, writer):
-    """Answer the requests of one connection."""
+async def call(writers):
+    """Close the connections, so that replicas report at once (see link.py), but not all in the same moment."""
+    for writer in list(writers):
+        writer.close()
+        await asyncio.sleep(1 / CALLS)
+
+
+async def converse(coordinator, token, writers, reader, writer):
+    """Answer the requests of one connection, which is one of those of the writers."""
+    writers.add(writer)
     # The peer may close the connection, be too slow, or not speak HTTP.
     ends = contextlib.suppress(OSError, ValueError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
     with contextlib.closing(writer), ends:

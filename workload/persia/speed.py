@@ -2,8 +2,7 @@
 
     speed.py GPUS [NEXT]
 
-prints as JSON how many GPUs PyTorch sees and, with NEXT, what it has measured. NEXT is where the next replica of the role takes
-what others send, or empty if there is none.
+prints as JSON how many GPUs PyTorch sees and, with NEXT, its figures. NEXT is where the next replica takes what is sent, or empty.
 """
 
 import collections
@@ -65,8 +64,7 @@ def send(connection: socket.socket) -> None:
 
 
 def measure_gpu(torch: Any, numbers: Any, device: str, seconds: float = GPU_SECONDS) -> Tuple[float, float]:
-    """Return the figures of a GPU, which are 0 if it does not compute or copy the same each time. It may slow down when it is hot,
-    so the usual run counts."""
+    """Return the figures of a GPU, or 0 if it does not compute or copy the same each time. A hot one slows down: the usual run counts."""
     there = numbers.to(device)
     product, same = there.mm(there), [torch.equal(there.cpu(), numbers)]
     # To compare waits for the GPU.

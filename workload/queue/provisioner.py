@@ -39,10 +39,7 @@ ASK, RELEASE, NEXT, NOTHING = "ask", "release", "next", "nothing"
 
 
 def asking_role(job):
-    """Returns the role whose pods name the request of the job, or None.
-
-    Kueue names requests of its own in the pods of a job for which it asks itself.
-    """
+    """Returns the role whose pods name the request of the job, or None. Where Kueue asks itself, pods name its own requests."""
     name, roles = job["metadata"]["name"], job["spec"].get("replicatedJobs") or []
     return next((role for role in roles if annotation(role["template"]["spec"]["template"], ANNOTATION) == name), None)
 
@@ -73,10 +70,7 @@ def others_run(job, pods):
 
 
 def missing(role, pods):
-    """Returns how many nodes the replicas of the role lack, or 0 until each replica has a pod.
-
-    A substitute may take the node of its predecessor, so it counts when no node takes it.
-    """
+    """Returns how many nodes the replicas of the role lack: 0 until each has a pod. A substitute may take its predecessor's."""
     live = live_pods(role, pods)
     without = [pod for pod in live if condition(pod, "PodScheduled", status="False")]
     return len(without) if len(live) >= role["template"]["spec"]["parallelism"] else 0

@@ -83,7 +83,7 @@ class JobTest(unittest.TestCase):
         """Return a report of a replica."""
         return dict({
             "role": role, "replica": 0, "coordinator": "", "run": "1", "pod": role, "revision": "1", "instance": role, "since": 0,
-            "attempt": attempt, "state": state, "reason": "", "doubts": True, "progress": None, "blocked": "", "memory": 0, "ending": False,
+            "attempt": attempt, "state": state, "reason": "", "doubts": True, "progress": None, "connected": state in ("running", "finished"), "blocked": "", "memory": 0, "ending": False,
             "hangs": "", "leaving": False, "done": False, "failed": "", "speed": {"node": "", "pod": "", "address": "", "checks": []},
         }, **more)
 

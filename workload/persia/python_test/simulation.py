@@ -118,12 +118,11 @@ class Link:
         self.connected, self.failed = None, set()
 
     def ask(self, report):
-        for _ in range(2 if self.connected else 1):
-            try:
-                return self.exchange(report)
-            except OSError:
-                self.leave()
-        raise OSError
+        try:
+            return self.exchange(report)
+        except OSError:
+            self.leave()
+            raise
 
     def exchange(self, report):
         if self.local:
@@ -178,6 +177,8 @@ class Coordinator:
         for action in self.machine.decide(WORLD.now, self.pod.wall(), kind(*values)):
             if isinstance(action, events.Answer):
                 answer = action.values
+            elif isinstance(action, events.Call):
+                WORLD.calls(self.pod)
             elif isinstance(action, events.Log):
                 WORLD.log(self.pod, action.text)
             else:
@@ -372,6 +373,7 @@ class Pod:
     def end_processes(self):
         if self.coordinator:
             self.coordinator.dead = True
+            WORLD.calls(self)
         for command in self.commands:
             command.gone = True
 
@@ -402,6 +404,7 @@ class World:
         global WORLD
         WORLD = self
         self.random, self.machine, self.trace = random.Random(seed), kind, trace
+        self.calling, self.notices = random.Random(f"calls {seed}"), 0 if seed % 4 == 2 else 0.8
         self.now, self.heap, self.numbers, self.order = 0.0, [], itertools.count(1), itertools.count()
         self.rough = seed % 4 != 0  # a quarter of the histories has no lost reports and odd clocks
         self.jobset = bool(seed % 2)
@@ -482,6 +485,13 @@ class World:
             answer = receiver.coordinator.happens(events.Reported, dict(report))
         self.turn = turn
         return dict(answer)
+
+    def calls(self, coordinator):
+        """The connections to the pod of a coordinator are closed, so replicas report at once. Some do not notice, and none of an
+        older release."""
+        for pod in self.pods:
+            if pod.alive and pod is not coordinator and pod.replica.link.connected is coordinator and self.calling.random() < self.notices:
+                pod.turn_in(self.calling.random())
 
     # The training.
 

@@ -118,12 +118,31 @@ class Meanwhile(JobTest):
         self.job.happens(events.Ticked)
         save = self.job.queues[events.Save].get()
         self.job.clock = clock
-        self.job.release(2)
+        self.job.release(2, 0)
         self.assertLess(self.now, 30, "the volume hangs")
         self.job.do(save)
         self.assertTrue(self.job.record.read()["running"])
         self.work()
         self.assertEqual((False, True), (self.job.record.read()["running"], self.job.record.read()["released"]))
+
+    def test_replicas_are_called_when_an_attempt_starts_or_ends_and_when_nn_workers_can_be_asked(self):
+        """The pod of the coordinator waits for those that are there, so that they need not wait for its substitute."""
+        self.job.call = called = mock.Mock()
+        self.all_report(0, "waiting")
+        self.assertEqual(1, called.call_count)
+        self.all_report(1, "running")
+        self.now += 5
+        self.report("nn-worker", 1, "waiting", leaving=True)
+        self.assertEqual((3, False), (called.call_count, self.job.machine.heard_all()))
+        for told, waits in (False, 3), (True, 1):
+            with self.subTest(told=told):
+                def sleep(_, told=told):
+                    self.now += 0.4
+                    self.all_report(1, "running") if told else self.work()
+
+                with mock.patch.object(coordinator.time, "sleep", mock.Mock(side_effect=sleep)) as slept:
+                    self.job.release(1, 1)
+                self.assertEqual(waits, slept.call_count)
 
     def test_a_replica_fails_while_the_number_of_the_attempt_is_recorded(self):
         self.all_report(0, "waiting")

@@ -74,7 +74,7 @@ class Ledgers(JobTest):
         elif end.startswith("the coordinator"):
             if end == "the coordinator's pod leaves":
                 self.job.report(self.whole("nn-worker", self.job.machine.attempt, "running", leaving=True))
-                self.job.release(0)
+                self.job.release(0, 0)
                 self.work()
             self.unseen += self.settings.lost_seconds / 3  # what a lost coordinator has not recorded counts as waiting
             self.settings.pod += "" if end == "the coordinator restarts" else "'"

@@ -14,7 +14,7 @@ class Connection:
     answers, opened = {}, []
 
     def __init__(self, address, _port, timeout):
-        self.address, self.seconds, self.sock = address, timeout, mock.Mock(settimeout=lambda seconds: setattr(self, "seconds", seconds))
+        self.address, self.seconds, (self.sock, self.peer) = address, timeout, socket.socketpair()
         self.opened.append(address)
 
     def connect(self):
@@ -31,7 +31,8 @@ class Connection:
         return mock.Mock(status=status, reason="", read=lambda: text.encode())
 
     def close(self):
-        pass
+        self.sock.close()
+        self.peer.close()
 
 
 class Links(unittest.TestCase):
@@ -44,19 +45,26 @@ class Links(unittest.TestCase):
         self.link = link.Link("clicks-nn-worker-0:8886", "of the job")
         self.link.addresses = ["a", "b"]
         self.link.known.set()
+        self.addCleanup(self.link.close)
 
     def test_a_link_keeps_its_connection(self):
         for number in range(3):
             self.assertEqual({"order": "go"}, self.link.ask({"replica": number}))
         self.assertEqual(["a"], Connection.opened)
         self.assertEqual(("POST", "/report", {"replica": 2}, {"Authorization": "Bearer of the job"}), self.link.connection.sent)
-        self.assertEqual((2, 5), (self.link.connection.connects, self.link.connection.seconds))
+        self.assertEqual((1, 5), (self.link.connection.connects, self.link.connection.sock.gettimeout()))
 
-    def test_a_server_may_close_an_idle_connection(self):
+    def test_a_coordinator_that_closes_the_connection_calls(self):
         self.link.ask({})
-        self.link.addresses = ["a"]
-        with mock.patch.object(Connection, "getresponse", side_effect=[http.client.RemoteDisconnected(), mock.Mock(status=200, read=lambda: b"{}")]):
-            self.assertEqual({}, self.link.ask({}))
+        self.assertFalse(self.link.called())
+        self.link.connection.peer.close()
+        self.assertTrue(self.link.called())
+        self.assertEqual({"order": "go"}, self.link.ask({}))
+        self.assertEqual((["a", "a"], False, False), (Connection.opened, self.link.called(), self.link.lost.is_set()), "it is there")
+        self.link.connection.peer.close()
+        Connection.answers["a"] = ConnectionRefusedError()
+        self.assertRaises(OSError, self.link.ask, {})
+        self.assertFalse(self.link.called(), "nobody calls")
 
     def test_a_pod_that_has_gone_costs_one_wait(self):
         self.link.ask({})
@@ -73,7 +81,7 @@ class Links(unittest.TestCase):
                 self.assertRaises((OSError, ValueError, http.client.HTTPException), self.link.ask, {})
                 self.assertTrue(self.link.lost.is_set(), "the name is looked up again")
                 for _ in range(2):
-                    self.assertEqual({"order": "stop"}, self.link.ask({}))
+                    self.assertEqual(({"order": "stop"}, False), (self.link.ask({}), self.link.lost.is_set()))
                 self.link.leave()
                 Connection.answers["a"] = (200, '{"order": "go"}')
                 self.assertEqual({"order": "go"}, self.link.ask({}), "all have failed, so each may answer again")

@@ -59,6 +59,14 @@ class Edges(JobTest):
         """Return the names of the actions that are due at a time."""
         return [type(action).__name__ for action in self.job.machine.decide(now, now, events.Ticked())]
 
+    def test_a_data_loader_for_which_all_wait_is_not_measured(self):
+        for dense, following in (None, ""), ("/dense-1/2", None):
+            with self.subTest(dense=dense):
+                member = self.whole("dataloader", 0, "waiting")
+                self.job.machine.roster.take(("dataloader", 0), member, 0)
+                vars(self.job.machine).update(phase=START, attempt=1, dense=dense, joined={"nn-worker": {("nn-worker", 0)}, "embedding-ps": set()})
+                self.assertEqual((START, following), (lambda order: (order["order"], order["next"]))(self.job.machine.order(("dataloader", 0), member)))
+
     def test_a_volume_hangs_when_it_has_not_answered_for_longer_than_a_replica_may_be_silent(self):
         for seconds, hangs in ((60, 0), (61, 61)):
             with self.subTest(seconds):

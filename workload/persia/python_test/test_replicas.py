@@ -86,8 +86,11 @@ class ReplicasTest(JobTest):
             def leave(self):
                 self.left += 1
 
+            def called(self):
+                return False
+
         clock = types.SimpleNamespace(monotonic=lambda: self.now, time=lambda: self.now)
-        self.patch(launch, Link=Link, Command=self.command, HEAD_START_SECONDS=0, log=self.said.append, time=clock)
+        self.patch(launch, Link=Link, Command=self.command, log=self.said.append, time=clock)
         self.patch(processes, time=clock)
         self.patch(launch.Replica, wait=mock.Mock(side_effect=Turn))
 
@@ -192,16 +195,21 @@ class Attempts(ReplicasTest):
                     self.assertFalse(os.path.exists(broken))
                     self.assertEqual("complete in attempt 2", self.complete())
 
-    def test_who_asks_for_others_starts_after_them(self):
-        self.patch(launch, HEAD_START_SECONDS=12)
-        self.settings.replicas = {"nn-worker": 1, "dataloader": 1}
-        self.job, began = self.coordinator(), {}
-        for name in ("nn-worker-0", "dataloader-0"):
-            self.pod(name)
-        while len(began) < 2 and self.now < 100:
-            self.turn()
-            began.update({name: self.now for name in self.started if name not in began})
-        self.assertEqual(15, began["dataloader-0"] - began["nn-worker-0"])
+    def test_who_asks_for_others_starts_when_they_are_there(self):
+        for connects, name, first, last in (12, "after 12 s", 20, 35), (1000, "never", 65, 125):
+            def deaf(replica, connects=connects):
+                replica.nats_seen = self.now if self.now - replica.began > connects else None
+
+            with self.subTest(name), mock.patch.object(launch.Replica, "deaf", deaf), mock.patch.object(checks, "reachable", lambda _: True):
+                self.setUp()
+                began = {}
+                for each in EVERY:
+                    self.pod(each, nats=("nats", 4222))
+                while len(began) < len(EVERY) and self.now < 300:
+                    self.turn()
+                    began.update({each: self.now for each in self.started if each not in began})
+                since = {each: began[each] - began["embedding-ps-0"] for each in EVERY}
+                self.assertEqual({"embedding-ps-0": 0, "embedding-worker-0": first, "nn-worker-0": first, "dataloader-0": last}, since)
 
     def test_a_complete_job_starts_nothing_again(self):
         self.begin()
@@ -448,13 +456,15 @@ class Answers(ReplicasTest):
         self.patch(launch, time=types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
         replica.settings.beat_seconds = 600
         for name, change, seconds in (
-            ("nothing happens", {}, 600), ("the command has ended", {"ends_with": 0}, 0),
+            ("the last report took long", {"asked": self.now - 500}, 100), ("nothing happens", {}, 600), ("the command has ended", {"ends_with": 0}, 0),
             ("processes end", {"ending": True, "on_signal": None}, 600), ("processes have ended", {"ending": True}, 0),
             ("the coordinator does not answer", {"silence": 10}, 10), ("the pod ends", {"stopped": True}, 0),
+            ("the coordinator calls", {"calls": True}, 0),
         ):
             with self.subTest(name):
                 began = self.now
-                vars(replica).update(answered=self.now, silence=1000, ending=False, stopped=False)
+                vars(replica).update(asked=self.now, answered=self.now, silence=1000, ending=False, stopped=False)
+                replica.link.called = lambda change=change: "calls" in change
                 vars(program).update(ends_with=None, ends_at=None, on_signal=143, terminated=False)
                 for what, value in change.items():
                     setattr(program if hasattr(program, what) else replica, what, value)

@@ -1,11 +1,14 @@
 import asyncio
 import json
 import resource
+import socket
+import time
 import types
 import unittest
 from unittest import mock
 
 import coordinator
+import link
 import server
 from job import JobTest
 
@@ -38,7 +41,7 @@ class Requests(JobTest):
         async def converse():
             reader, writer = asyncio.StreamReader(), Writer()
             reader.feed_data("\r\n".join((f"{method} {target} HTTP/1.1",) + headers + ("", body)).encode())
-            conversation = asyncio.ensure_future(server.converse(self.job, "of the job", reader, writer))
+            conversation = asyncio.ensure_future(server.converse(self.job, "of the job", set(), reader, writer))
             while not conversation.done() and not writer.said:
                 await asyncio.sleep(0)
             await asyncio.sleep(0)
@@ -66,6 +69,22 @@ class Requests(JobTest):
         self.assertEqual({}, self.job.machine.roster.reports)
         status, text, closed = self.post(report, TOKEN)
         self.assertEqual(("200 OK", "done", False), (status, json.loads(text)["order"], closed))
+
+    def test_a_call_closes_the_connections(self):
+        """A replica notices that, and reports on another one."""
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        server.serve(self.job, port, "of the job")
+        connection, report = link.Link(f"127.0.0.1:{port}", "of the job"), self.whole("nn-worker", 0, "waiting")
+        self.addCleanup(connection.close)
+        for _ in range(2):
+            self.assertEqual(("stop", False), (connection.ask(report)["order"], connection.called()))
+            self.job.call()
+            for _ in range(500):
+                if not connection.called():
+                    time.sleep(0.01)
+            self.assertTrue(connection.called())
 
     def test_a_body_is_limited(self):
         for name, headers, want in (

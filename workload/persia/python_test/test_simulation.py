@@ -67,7 +67,7 @@ def start_all(self, key, member):
 PLANTED = {
     "no waiting for silence": (27, planted(wait_for_silence=lambda self, since: None)),
     "an older pod is obeyed": (177, planted(has_substitute=lambda self, before, member: False)),
-    "a start before the record is saved": ((37, (124, "slow volume, and a restart 0", 0.5, 0)), planted(take_found=start_unrecorded)),
+    "a start before the record is saved": ((78, (90, "slow volume, and a restart 0", 0.5, 0)), planted(take_found=start_unrecorded)),
     "a scan takes a half checkpoint": (3, planted(choose=choose_half)),
     "the checkpoint in use is removed": (1, planted(drop_unneeded=lambda self, found: self.drop([checkpoint.path for checkpoint in found.complete], ""))),
     "a superseded coordinator goes on": (79, planted(stand_down=lambda self, why="": None)),
@@ -75,18 +75,19 @@ PLANTED = {
     "the end is not recorded": (1, planted(finish=forget_the_end)),
     "failures count although there is a new checkpoint": (17, planted(count_failure=count_all)),
     "the predecessor is trusted": (1, planted(recall=trust_the_predecessor)),
-    "a write that was held back is trusted": ((442, (110.8, "node is lost 0", 0.6, 1.5), (134.8, "slow volume of one", 0.836, 15.1), (140.3, "command fails", 0.1, 0)),
+    "a write that was held back is trusted": ((38, (82.5, "node is lost 0", 0.6, 6.8), (108.4, "slow volume of one", 0.969, 25.7), (128.4, "command fails", 0.1, 0)),
         planted(unsure=property(lambda self: None, lambda self, until: None))),
     "an attempt without progress is continued again": (62, planted(begins_anew=continue_again)),
     "servers keep their memory in spite of a dump": (155, planted(begins_anew=ignore_dumps)),
     "servers keep their memory if most have lost it": (1, planted(lost_memory=lambda self: "")),
     "others start before servers have loaded their parts": (30, planted(order=start_all)),
-    "a server without memory takes part": (17, planted(has_memory=lambda self, member: True)),
+    "a server without memory takes part": (17, planted(joins=lambda self, member: True)),
 }
 
 # Faults of what the machine stands on, with the first history that finds each, or one and its fault.
 BELOW = {
-    "a replica does not notice that it is cut off": ((4, (74, "node is lost", 0.3, 190)), launch.Replica, "forsaken", lambda self: False),
+    "a replica does not notice that it is cut off": ((15, (51, "node is lost", 0.1, 190)), launch.Replica, "forsaken", lambda self: False),
+    "servers that start anew are not waited for": (3, machine.Roster, "keep", lambda self, memory: setattr(self, "memory", memory)),
     "a container of an older pod takes the run": (79, machine.record, "is_outranked", lambda kept, pod: False),
 }
 
@@ -163,8 +164,7 @@ def breaks(seed):
 
 class Histories(unittest.TestCase):
     def test_nothing_breaks(self):
-        # The first of these removed what old servers still wrote, and a claim was replaced by a write that had been held back in the others.
-        seeds = 677, 22868, 53029, 54000, 215869, 345767, *range(SEED, SEED + HISTORIES)
+        seeds = range(SEED, SEED + HISTORIES)
         with concurrent.futures.ProcessPoolExecutor() as processors:
             for seed, broken in zip(seeds, processors.map(breaks, seeds, chunksize=10)):
                 if broken:
