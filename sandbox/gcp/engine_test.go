@@ -443,7 +443,7 @@ func (e *engine) refresh() []string {
 				drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 			}
 		}
-		diff := testkit.Must(e.Diff(e.Context(), plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: read.Inputs, OldOutputs: read.Outputs, NewInputs: old.inputs, IgnoreChanges: old.ignored}))(e)
+		diff := testkit.Must(e.Diff(e.Context(), plugin.DiffRequest{URN: urn, ID: old.id, OldInputs: read.Inputs, OldOutputs: read.Outputs, NewInputs: old.inputs, IgnoreChanges: old.ignored}))(e.T)
 		for path := range diff.DetailedDiff {
 			drift = append(drift, fmt.Sprint(urn.Name(), " ", path))
 		}
