@@ -116,7 +116,7 @@ verify: ## Generate all files again, and fail if git sees a difference.
 	for module in jobset kueue; do go -C sandbox/toolchain/$$module mod download sigs.k8s.io/$$module || exit 1; done
 	go generate ./...
 	$(TEST) ./internal/reference -update
-	$(TEST) ./tests ./workload/nats ./workload/pedl -update
+	$(TEST) ./tests ./workload/pedl -update
 	git diff --exit-code
 
 bench: toolchain ## Benchmark up against kubectl, and the program.

@@ -29,7 +29,7 @@ from settings import Settings
 RELEASE_SECONDS, CALL_SECONDS = 5, 1
 
 # After how many seconds others may ask a command, although it has not connected to NATS: it may need them first.
-ALONE_SECONDS = 60
+ALONE_SECONDS = 120
 
 # The exit status of a pod of a Kubernetes Job that ends before its training job, so that it does not count as succeeded.
 ENDED_STATUS = 128 + signal.SIGTERM
@@ -91,7 +91,7 @@ class Replica:
     def wait(self):
         """Wait until the next report is due, or there is something to report."""
         deadline = self.asked + min(self.settings.beat_seconds, self.soon or self.settings.beat_seconds)
-        while time.monotonic() < deadline and self.reported == self.news() and not self.link.called():
+        while time.monotonic() < deadline and self.reported == self.news():
             processes.reap(self.command and self.command.process)
             if self.ending:
                 # A launcher may have ended before the training that it has started.
@@ -102,6 +102,8 @@ class Replica:
             elif self.state == "running" and self.forsaken() and not self.command.frozen:
                 return
             time.sleep(min(0.2, self.settings.beat_seconds))
+            if self.link.called():
+                return
 
     def news(self):
         """Return the values that the replica reports as soon as they change."""

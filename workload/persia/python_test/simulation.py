@@ -56,7 +56,7 @@ class Command(processes.Command):
         self.lineage = None if self.dense else self.attempt  # the full start from which a server has its memory
         self.terminated, self.deadline, self.killed = False, float("inf"), None
         self.exit, self.progress, self.dies, self.leaves, self.gone, self.frozen = None, None, None, 0.0, False, False
-        self.ending = WORLD.random.choice(WORLD.endings)
+        self.ending, self.connects = WORLD.random.choice(WORLD.endings), WORLD.now + WORLD.calling.choice((0, 0, 3, 20))
         WORLD.begins(self)
 
     def status(self):
@@ -147,6 +147,9 @@ class Link:
 class Replica(launch.Replica):
     def progress(self):
         return self.command.progress if self.command and self.state == "running" and not self.check else None
+
+    def connected(self):
+        return self.state == "finished" or self.state == "running" and WORLD.now >= self.command.connects
 
     def mark(self):
         pass

@@ -196,7 +196,7 @@ class Attempts(ReplicasTest):
                     self.assertEqual("complete in attempt 2", self.complete())
 
     def test_who_asks_for_others_starts_when_they_are_there(self):
-        for connects, name, first, last in (12, "after 12 s", 20, 35), (1000, "never", 65, 125):
+        for connects, name, first, last in (12, "after 12 s", 20, 35), (1000, "never", 125, 245):
             def deaf(replica, connects=connects):
                 replica.nats_seen = self.now if self.now - replica.began > connects else None
 
