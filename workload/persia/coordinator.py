@@ -71,9 +71,11 @@ class Coordinator:
         """Record that the pod of this coordinator ends. Wait no longer than this for the volume, and for replicas that were called."""
         self.happens(events.Leaving)
         began = self.clock()
-        while self.clock() - began < max(seconds * (self.machine.changes != self.machine.saved),
-                                         call_seconds * (not self.machine.heard_all())):
+        left = seconds
+        while self.clock() - began < left:
             time.sleep(0.05)
+            with self.lock:
+                left = max(seconds * (self.machine.changes != self.machine.saved), call_seconds * (not self.machine.heard_all()))
 
     def run(self):
         """Work from now on."""

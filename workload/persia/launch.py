@@ -183,7 +183,7 @@ class Replica:
             self.become("failed", trouble)
             return
         try:
-            self.command = Command(self.arguments, check.environment)
+            self.command, self.began = Command(self.arguments, check.environment), time.monotonic()
         except OSError as error:
             self.become("failed", f"{self.arguments[0]}: {error.strerror}")
 
@@ -202,7 +202,7 @@ class Replica:
     def connected(self):
         """Report whether others can ask the command, which they do through NATS. Without an answer, they wait for 10 s."""
         alone = self.settings.nats and self.nats_seen is None and time.monotonic() - self.began < ALONE_SECONDS
-        return self.state == "finished" or self.state == "running" and not alone
+        return self.state == "finished" or self.state == "running" and not self.check and not alone
 
     def become(self, state, reason, doubts=False):
         self.state, self.reason, self.doubts, self.memory = state, reason, doubts, 0
@@ -332,7 +332,7 @@ class Replica:
 
     def begin(self, order):
         """Start the command, or the check of its machine. A server beside others that have kept their memory loads its part."""
-        self.attempt, self.began, self.nats_seen, self.clients = order["attempt"], time.monotonic(), None, set()
+        self.attempt, self.nats_seen, self.clients = order["attempt"], None, set()
         self.scratch.clear()
         if self.progress():
             os.remove(self.settings.progress_file)

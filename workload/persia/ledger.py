@@ -161,8 +161,7 @@ class Ledger:
         return {activity: self.values[activity] + more.get(activity, 0) for activity in ACTIVITIES}
 
     def metrics(self, saves: bool) -> Dict[str, float]:
-        """Return the values of metrics by their names. Of checkpoints there are some until the job is over. Whether
-        nothing is saved can be told only of a job that saves where its coordinator looks."""
+        """Return the values of metrics by their names. saves is whether the job saves where its coordinator looks."""
         values: Dict[str, float] = {"persia_job_partial_attempts": self.values["kept"]}
         values.update({f'persia_job_seconds{{activity="{activity}"}}': round(seconds) for activity, seconds in self.seconds().items()})
         for cause, failures in self.causes.items():

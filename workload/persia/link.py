@@ -58,15 +58,22 @@ class Link:
         body = json.dumps(question).encode()
         if self.connected not in self.addresses or self.called():
             self.close()
+        kept = self.connection
         try:
             return self.exchange(body)
-        except (OSError, ValueError, http.client.HTTPException):
+        except (OSError, ValueError, http.client.HTTPException) as error:
+            if kept and isinstance(error, ConnectionError):
+                self.close()  # a call has closed the connection meanwhile
+                return self.ask(question)
             self.leave()
             raise
 
     def called(self):
         """Report whether the coordinator has closed the connection: it has ended, or has every replica report now."""
-        return bool(self.connection and self.connection.sock and select.select([self.connection.sock], [], [], 0)[0])
+        poll = select.poll()  # select takes no descriptors above 1023, which nn-worker 0 may have
+        if self.connection and self.connection.sock:
+            poll.register(self.connection.sock, select.POLLIN)
+        return bool(poll.poll(0))
 
     def exchange(self, body):
         if not self.connection:

@@ -40,8 +40,7 @@ def blank(job: str) -> Values:
     return {
         "job": job,  # its full name, with its stack
         "attempt": 0, "done": False, "revision": "", "failures": 0, "failed": "", "checkpoint": None,
-        # The checkpoint that the last attempt started from, the last one from which an
-        # attempt made progress, and how many attempts failed before that with others.
+        # The checkpoint of the last attempt, the last one from which an attempt made progress, and how many failed before with others.
         "resume": None, "proven": None, "doubts": {},
         # See ledger.py.
         "ledger": {}, "causes": {}, "ends": [], "trained": {},
@@ -83,8 +82,7 @@ class Record:
         """Return the record, or {} if the file does not exist."""
         folder, name = os.path.split(self.file)
         try:
-            # The mount of a bucket shows a file as the node has seen it last, until it lists the folder, and
-            # a file that another machine has removed even then.
+            # The mount of a bucket shows files as the node has seen them last, until it lists the folder, and removed ones even then.
             if name not in os.listdir(folder) and in_bucket(folder):
                 return {}
             with open(self.file, "rb") as file:

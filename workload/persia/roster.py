@@ -138,8 +138,7 @@ class Roster:
         return first if first is not None and now - self.reports[first]["seen"] > self.lost_seconds else None
 
     def ready(self, now: float) -> bool:
-        """Report whether an attempt can start: every replica reports, runs nothing, and has all it needs, and no role is being
-        replaced. Kubernetes replaces the pods of a changed job one by one, and each would end the attempt."""
+        """Report whether an attempt can start: every replica reports, runs nothing, and has all it needs, and no role is half replaced."""
         return (
             len(self.heard) == self.total and self.stale(self.heard, now) is None and not self.busy and not self.blocked
             and all(len(+revisions) <= 1 for revisions in self.revisions.values())

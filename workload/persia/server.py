@@ -11,15 +11,14 @@ import resource
 import socket
 import threading
 import urllib.parse
-import weakref
 
 from roster import NotWhole
 
 # The longest report, in bytes, and how long its bytes may take, in seconds.
 LONGEST_BODY, BODY_SECONDS = 64 * 1024, 10
 
-# How many connections are closed in a second at most, to call the replicas.
-CALLS = 1000
+# How many connections are closed at once, to call the replicas, ten times a second.
+CALLS = 100
 
 # How many files a coordinator opens besides the connections of replicas.
 OWN_FILES = 64
@@ -48,7 +47,7 @@ def serve(coordinator, port, token):
     listener.listen(4096)
 
     async def work():
-        loop, writers = asyncio.get_running_loop(), weakref.WeakSet()
+        loop, writers = asyncio.get_running_loop(), set()
         coordinator.call = lambda: asyncio.run_coroutine_threadsafe(call(writers), loop)
         await asyncio.start_server(lambda *streams: converse(coordinator, token, writers, *streams), sock=listener, backlog=4096)
         await asyncio.Event().wait()
@@ -58,9 +57,10 @@ def serve(coordinator, port, token):
 
 async def call(writers):
     """Close the connections, so that replicas report at once (see link.py), but not all in the same moment."""
-    for writer in list(writers):
+    for number, writer in enumerate(list(writers), 1):
         writer.close()
-        await asyncio.sleep(1 / CALLS)
+        if number % CALLS == 0:
+            await asyncio.sleep(0.1)
 
 
 async def converse(coordinator, token, writers, reader, writer):
@@ -68,7 +68,8 @@ async def converse(coordinator, token, writers, reader, writer):
     writers.add(writer)
     # The peer may close the connection, be too slow, or not speak HTTP.
     ends = contextlib.suppress(OSError, ValueError, asyncio.TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError)
-    with contextlib.closing(writer), ends:
+    with contextlib.ExitStack() as stack, contextlib.closing(writer), ends:
+        stack.callback(writers.discard, writer)
         while await answer_one(coordinator, token, reader, writer):
             pass
 

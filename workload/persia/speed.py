@@ -112,8 +112,7 @@ def take() -> str:
 
 
 def slow(reports: Dict[Tuple[str, int], Values]) -> Dict[Tuple[str, ...], float]:
-    """Return the replicas whose last two checks both were slower than those of their role on machines of one kind: the name, the
-    node, the pod, and a figure of each, with the larger share of the median."""
+    """Return the replicas that were slow in their last two checks: name, node, pod, and figure, with the larger share of the median."""
     alike: DefaultDict[Tuple[Any, ...], Dict[Tuple[str, int], float]] = collections.defaultdict(dict)
     for key, report in reports.items():
         for number, check in enumerate(report["speed"].get("checks", [])[:2]):

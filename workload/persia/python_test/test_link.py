@@ -1,6 +1,8 @@
+import fcntl
 import http.client
 import io
 import json
+import resource
 import socket
 import unittest
 from unittest import mock
@@ -65,6 +67,27 @@ class Links(unittest.TestCase):
         Connection.answers["a"] = ConnectionRefusedError()
         self.assertRaises(OSError, self.link.ask, {})
         self.assertFalse(self.link.called(), "nobody calls")
+
+    def test_a_call_may_come_while_a_report_is_sent(self):
+        self.link.ask({})
+        answer = mock.Mock(status=200, read=lambda: b"{}")
+        for error in (ConnectionResetError(), http.client.RemoteDisconnected()):
+            with self.subTest(error), mock.patch.object(Connection, "getresponse", side_effect=[error, answer]):
+                self.assertEqual(({}, set()), (self.link.ask({}), self.link.failed))
+        with mock.patch.object(Connection, "getresponse", side_effect=[ConnectionResetError()] * 2):
+            self.assertRaises(ConnectionResetError, self.link.ask, {})
+
+    def test_the_process_of_a_coordinator_has_many_connections(self):
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most[1], most[1]))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, most)
+        self.link.ask({})
+        near = self.link.connection.sock
+        self.link.connection.sock = socket.socket(fileno=fcntl.fcntl(near, fcntl.F_DUPFD, 1100))
+        near.close()
+        self.assertFalse(self.link.called())
+        self.link.connection.peer.close()
+        self.assertTrue(self.link.called())
 
     def test_a_pod_that_has_gone_costs_one_wait(self):
         self.link.ask({})

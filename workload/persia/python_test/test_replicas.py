@@ -351,13 +351,14 @@ class Needs(ReplicasTest):
         self.patch(checks, MachineCheck=lambda environment, _following: asked)
         for each in EVERY:
             self.pod(each)
-        self.until("running attempt 1")
-        self.turn()
+        self.turn(5)
+        self.assertEqual("running", self.replicas["embedding-ps-0"].state)
+        self.assertEqual("waiting", self.replicas["nn-worker-0"].state, "nobody can ask the server yet")
         self.answer = mock.Mock(side_effect=OSError)
         self.turn(10)
         self.assertIn("attempt 1: failed: no answer from the coordinator for 40 s", self.said)
         self.assertEqual((143, {}), (asked.command.status(), self.started))
-        replica = self.replicas["dataloader-0"]
+        replica = self.replicas["embedding-ps-0"]
         self.patch(launch, time=types.SimpleNamespace(monotonic=lambda: self.now, sleep=self.sleep))
         began, asked.command.process = self.now, None
         WAIT(replica)
