@@ -23,8 +23,8 @@ def script_environment(environment):
     environment = dict(checks.for_gpus(environment))
     if environment["PERSIA_ROLE"] != NN_WORKER:
         return dict(environment, PERSIA_DATALOADER_ENTRY=environment["PERSIA_SCRIPT"])
-    # The rank of this process is that among the processes of all nn-workers. torch.distributed.launch knows those of its pod: since
-    # PyTorch 1.9, it waits for others at an address, which such pods lack before they run. PERSIA's find each other through NATS.
+    # The rank counts the processes of all nn-workers, and torch.distributed.launch knows only those of its pod: since PyTorch 1.9,
+    # it waits for the others at an address, which these pods lack until they run. PERSIA's nn-workers find each other through NATS.
     environment.pop("MASTER_ADDR", None)  # of this pod alone
     node, nodes, processes = (int(environment[name]) for name in ("PERSIA_NODE_RANK", "PERSIA_NODES", "NPROC_PER_NODE"))
     return dict(

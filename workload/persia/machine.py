@@ -1,7 +1,7 @@
 """Decides what the replicas of a job do: keeps those of all roles in the same attempt.
 
 PERSIA cannot continue without a replica: nn-workers hang when one of them is lost, and a server that restarts has no part of
-the model. So when a replica fails, all start together again, in another attempt, and at most servers keep what they have.
+the model. So when a replica fails, all replicas start again together, in another attempt. Only servers may keep their memory.
 
 The machine is a function from its state and an event to its next state and actions (see events.py). It has no threads, clocks,
 files, or sockets: coordinator.py, which has them, decides nothing.
